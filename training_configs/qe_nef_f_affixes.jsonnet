@@ -47,6 +47,6 @@ local affixes(side) = {
     num_epochs: 12,
     patience: 4,
     validation_metric: '+best_mcc',
-    moving_average: { type: 'resumable_exponential', decay: 0.998 },
+    moving_average: { type: 'exponential', decay: 0.998 },
   },
 }

@@ -1,15 +1,52 @@
-"""Gold tags, some of which may be missing, or missing from the vocabulary."""
+"""Gold labels, some of which may be missing, or missing from the vocabulary.
 
+A label that the vocabulary or the model lacks counts as an error in metrics and does not count in losses.
+"""
+
+import logging
 from collections.abc import Sequence
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.data.fields import SequenceField, SequenceLabelField
+from allennlp.data.fields import LabelField, SequenceField, SequenceLabelField
 from overrides import overrides
+
+logger = logging.getLogger(__name__)
 
 # The index of a gold label that is not in the vocabulary.
 UNSEEN = -1
 # The index of a word without a gold label. PyTorch's losses ignore it.
 NO_LABEL = -100
+
+_warned_namespaces: set[str] = set()
+
+
+def labels_of(vocab: Vocabulary, namespace: str) -> list[str]:
+    """The labels that a model predicts, in the order of their indices.
+
+    # Raises
+
+    `ConfigurationError`: the namespace has no labels, or padding among them.
+    """
+    labels = vocab.get_index_to_token_vocabulary(namespace)
+    if not labels or vocab.is_padded(namespace):
+        raise ConfigurationError(
+            f"label_namespace: the vocabulary has no labels in {namespace!r}, or padding among them"
+        )
+    return [labels[index] for index in range(len(labels))]
+
+
+def gold_index(label: str, vocab: Vocabulary, namespace: str, unseen: int) -> int:
+    """The index of a gold label, or `unseen`; the first such label of a namespace is reported."""
+    index = vocab.get_token_to_index_vocabulary(namespace).get(label, unseen)
+    if index == unseen and namespace not in _warned_namespaces:
+        _warned_namespaces.add(namespace)
+        logger.warning(
+            "The gold label %r is not in the vocabulary (%s). Such labels count as errors in scores and do not count "
+            "in the loss. `allennlp-nef check-data` lists them.",
+            *(label, namespace),
+        )
+    return index
 
 
 class TagsField(SequenceLabelField):
@@ -42,7 +79,22 @@ class TagsField(SequenceLabelField):
     def index(self, vocab: Vocabulary) -> None:
         if self._skip_indexing:  # the labels are indices
             return
-        indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         self._indexed_labels = [
-            NO_LABEL if label is None else indices.get(str(label), UNSEEN) for label in self.labels
+            NO_LABEL
+            if label is None
+            else gold_index(str(label), vocab, self._label_namespace, UNSEEN)
+            for label in self.labels
         ]
+
+
+class ClassField(LabelField):
+    """A `LabelField` in which a label that the vocabulary does not contain has the index `NO_LABEL`.
+
+    PyTorch's cross-entropy ignores it, and AllenNLP's metrics count it as an error, also in AllenNLP's own models.
+    """
+
+    __slots__: list[str] = []
+
+    @overrides
+    def index(self, vocab: Vocabulary) -> None:
+        self._label_id = gold_index(str(self.label), vocab, self._label_namespace, NO_LABEL)

@@ -1,5 +1,6 @@
 """Data paths, lines of text files, positions of words. Every reader of this package reads lines with `read_lines`."""
 
+import codecs
 import errno
 import gzip
 import json
@@ -82,9 +83,8 @@ def read_lines(
 
         file = cached_path(path)
     opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open
-    with opener(
-        file, "rt", encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="\n"
-    ) as lines:
+    is_utf_8 = codecs.lookup(encoding).name == "utf-8"
+    with opener(file, "rt", encoding="utf-8-sig" if is_utf_8 else encoding, newline="\n") as lines:
         try:
             for number, line in enumerate(lines, 1):
                 text = line.removesuffix("\n").removesuffix("\r")

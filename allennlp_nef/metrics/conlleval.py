@@ -33,9 +33,6 @@ class ConllEval(Metric):
         The model supplies these arguments; omit them in a config.
     """
 
-    takes_labels = True
-    """`nef_tagger` calls the metric with labels."""
-
     def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
         labels = list(vocab.get_token_to_index_vocabulary(label_namespace))
         if not are_chunk_tags(labels):

@@ -10,8 +10,7 @@ from overrides import overrides
 class TagAccuracy(Metric):
     """`accuracy`, the share of words with the correct tag; 0 if there are no words.
 
-    A gold tag that is not in the vocabulary has the index -1 and counts as an error. In distributed training,
-    `get_metric(reset=True)` returns the accuracy over all processes.
+    In distributed training, `get_metric(reset=True)` returns the accuracy over all processes.
 
     Registered as a `Metric` with name "tag_accuracy".
     """
@@ -21,8 +20,9 @@ class TagAccuracy(Metric):
 
     @overrides(check_signature=False)
     def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:
-        """Counts a batch of predicted and gold tags, and their mask: each (batch, tokens)."""
-        self._counts += torch.stack([((predictions == gold) & mask).sum(), mask.sum()]).cpu()
+        """Counts a batch: predictions (batch, tokens, labels), gold tags and a mask (batch, tokens)."""
+        is_right = (predictions.argmax(-1) == gold) & mask
+        self._counts += torch.stack([is_right.sum(), mask.sum()]).cpu()
 
     @overrides
     def get_metric(self, reset: bool = False) -> dict[str, float]:

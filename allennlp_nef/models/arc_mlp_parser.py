@@ -14,10 +14,9 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import AttachmentScores
 from overrides import overrides
 
+from allennlp_nef.data.fields import UNSEEN, labels_of
 from allennlp_nef.nn.eisner import projective_heads
 from allennlp_nef.nn.util import zero_padding
-
-LABELS = "head_tags"  # the vocabulary namespace of the dependency labels
 
 
 class ArcScores(torch.nn.Module):
@@ -59,7 +58,7 @@ def margin_loss(scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) ->
 
     scores : `torch.Tensor`, (batch, words, labels)
     gold : `torch.LongTensor`, (batch, words)
-        Negative for a label that is not in the vocabulary; such a word is left out.
+        Negative for a label that the model does not know; such a word is left out.
     mask : `torch.BoolTensor`, (batch, words)
     """
     index = gold.clamp(min=0).unsqueeze(-1)
@@ -102,6 +101,8 @@ class ArcMlpParser(Model):
     dropout : `float`, optional (default = `0.0`)
         Applied to the input and the output of the encoder.
     initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
+    label_namespace : `str`, optional (default = `"head_tags"`)
+        The vocabulary namespace of the dependency labels.
     """
 
     default_predictor = "dependency_parser"
@@ -116,6 +117,7 @@ class ArcMlpParser(Model):
         label_dim: int = 100,
         dropout: float = 0.0,
         initializer: InitializerApplicator = InitializerApplicator(),
+        label_namespace: str = "head_tags",
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -130,9 +132,9 @@ class ArcMlpParser(Model):
         self.root = torch.nn.Parameter(torch.randn(dim))
         states_dim = encoder.get_output_dim()
         self.arcs = ArcScores(states_dim, arc_dim)
-        labels = vocab.get_token_to_index_vocabulary(LABELS)
-        self.labels = LabelScores(states_dim, label_dim, len(labels))
-        self.root_label: int | None = labels.get("root")
+        self.label_names = labels_of(vocab, label_namespace)
+        self.labels = LabelScores(states_dim, label_dim, len(self.label_names))
+        self.root_label = self.label_names.index("root") if "root" in self.label_names else None
         self._attachment = AttachmentScores()
         initializer(self)
 
@@ -166,6 +168,8 @@ class ArcMlpParser(Model):
         states = self._states(words, pos_tags, mask)
         scores = self._arc_scores(states, mask)
         output: dict[str, torch.Tensor] = {}
+        if head_tags is not None:
+            head_tags = head_tags.masked_fill(head_tags >= len(self.label_names), UNSEEN)
         if head_indices is not None and head_tags is not None:
             label_scores = self.labels(states, head_indices)
             loss = self._tree_loss(scores, head_indices, mask)
@@ -225,7 +229,6 @@ class ArcMlpParser(Model):
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """Lists for each sentence: `predicted_heads` and `predicted_dependencies`, the names of allennlp-models'
         `biaffine_parser`, `head_probabilities`, and `label_probabilities` given the heads."""
-        names = self.vocab.get_index_to_token_vocabulary(LABELS)
         probabilities, labels = output_dict["label_scores"].softmax(-1).max(-1)
         lengths = output_dict["mask"].sum(-1).tolist()
 
@@ -236,7 +239,7 @@ class ArcMlpParser(Model):
         return {
             **readable,
             "predicted_heads": rows(output_dict["heads"]),
-            "predicted_dependencies": [[names[i] for i in row] for row in rows(labels)],
+            "predicted_dependencies": [[self.label_names[i] for i in row] for row in rows(labels)],
             "head_probabilities": rows(output_dict["head_probabilities"]),
             "label_probabilities": rows(probabilities),
         }

@@ -1,7 +1,6 @@
 """Neural easy-first taggers, and the same taggers without a decoder."""
 
-import logging
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ from torch.nn import functional
 
 from allennlp_nef.data.chunks import are_chunk_tags, chunks_of
 from allennlp_nef.data.fields import NO_LABEL, UNSEEN
-from allennlp_nef.metrics import TagAccuracy
+from allennlp_nef.metrics import ConllEval, TagAccuracy
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
 from allennlp_nef.modules.traces import (
@@ -33,8 +32,6 @@ from allennlp_nef.modules.traces import (
     sentence_trace,
 )
 from allennlp_nef.nn.util import zero_padding
-
-logger = logging.getLogger(__name__)
 
 Metadata = Sequence[Mapping[str, Any]] | None
 
@@ -60,11 +57,11 @@ class NefTagger(Model):
     input_dropout : `float`, optional (default = `0.0`)
         Applied to the embedded words in addition to `dropout`.
     metrics : `list[Metric]`, optional (default = `[tag_accuracy]`)
-        Called with predicted tags, gold tags and a mask, each (batch, tokens). The mask is False in padding and for
-        words without a gold tag; a gold tag that is not in the vocabulary is `UNSEEN`. A metric whose class has
-        `takes_probabilities = True` is called in evaluation only, with the probabilities (batch, tokens, labels) as a
-        fourth argument. One with `takes_labels = True` is called with the predicted and the gold labels of each
-        sentence.
+        Also AllenNLP's own. As AllenNLP does, a metric is called with predictions (batch, tokens, labels), 1 for the
+        predicted tag and otherwise 0; with gold tags (batch, tokens); and with a mask, False in padding and for words
+        without a gold tag. In place of a gold tag that the model does not know, there is one that was not predicted.
+        Only `conlleval` is called with the labels themselves. A score without a name gets the one of the metric, and
+        scores for each label get those of the labels, such as `precision-NOUN`.
     label_namespace : `str`, optional (default = `"labels"`)
     initializer : `InitializerApplicator`, optional
     """
@@ -101,7 +98,8 @@ class NefTagger(Model):
 
         extras: dict[str, Any] = {"vocab": vocab, "label_namespace": label_namespace}
         self.metrics: list[Any] = [
-            metric.construct(**extras) for metric in metrics or [Lazy(TagAccuracy)]
+            metric.construct(**extras, vocabulary=vocab, tag_namespace=label_namespace)
+            for metric in ([Lazy(TagAccuracy)] if metrics is None else metrics)
         ]
         # All layers of label attention and the tag head share one table of labels.
         layers = [layer for layer in self.modules() if isinstance(layer, LabelAttention)]
@@ -115,7 +113,6 @@ class NefTagger(Model):
             # Whether the label of the column continues the chunk of the label of the row.
             continues = [[chunks_of((a, b))[:1] == [(0, 2, b[2:])] for b in labels] for a in labels]
             self.register_buffer("continues", torch.tensor(continues), persistent=False)
-        self._unseen_labels: Counter[str] = Counter()
         initializer(self)
 
     @overrides(check_signature=False)
@@ -131,8 +128,8 @@ class NefTagger(Model):
 
         tokens : `TextFieldTensors`
         tags : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
-            The gold labels; `UNSEEN` for a label that is not in the vocabulary, whose sentence does not count in the
-            loss, and `NO_LABEL` for a word that counts neither in the loss nor in the metrics.
+            The gold labels. `NO_LABEL` counts neither in the loss nor in the metrics. A label that the model does not
+            know counts in the metrics, as an error.
         metadata : `Sequence[Mapping[str, Any]]`, optional (default = `None`)
             The `words` of each sentence and, if known, its `tags`.
         trace : `bool`, optional (default = `False`)
@@ -172,8 +169,10 @@ class NefTagger(Model):
         output = {"mask": mask, "scores": scores, "metadata": metadata, "trace": trace}
         output = {name: value for name, value in output.items() if value is not None}
         if tags is not None:
-            is_unseen = ((tags == UNSEEN) & mask).any(-1, keepdim=True)
-            output["loss"] = self.tag_head.loss(scores, mask & ~is_unseen, tags)
+            # `--extend-vocab` may have added labels that the model does not know.
+            tags = tags.masked_fill(tags >= len(self.tag_head.labels), UNSEEN)
+            known = tags.masked_fill(tags == UNSEEN, NO_LABEL)
+            output["loss"] = self.tag_head.loss(scores, mask, known)
         with torch.no_grad():
             if self.training:
                 output["tag_ids"] = self.tag_head.decode(scores, mask)
@@ -189,36 +188,35 @@ class NefTagger(Model):
 
     def _update_metrics(self, output: dict[str, Any], tags: Tensor) -> None:
         tag_ids, mask = output["tag_ids"], output["mask"] & (tags != NO_LABEL)
-        metadata = output.get("metadata", ())
-        gold = [item["tags"] for item in metadata if item.get("tags") is not None]
-        gold = [[tag for tag in labels if tag is not None] for labels in gold]
-        known = set(self.tag_head.labels)
-        self._unseen_labels.update(tag for labels in gold for tag in labels if tag not in known)
+        predictions = functional.one_hot(tag_ids, len(self.tag_head.labels)).float()
+        not_predicted = (tag_ids == 0).long()
+        gold = torch.where(tags >= 0, tags, not_predicted).masked_fill(~mask, 0)
         for metric in self.metrics:
-            if getattr(metric, "takes_labels", False):
-                metric(self._labels_of(tag_ids, mask), gold or self._labels_of(tags, mask))
-            elif not getattr(metric, "takes_probabilities", False):
-                metric(tag_ids, tags, mask)
-            elif not self.training:
-                metric(tag_ids, tags, mask, output["class_probabilities"])
+            if isinstance(metric, ConllEval):
+                metric(self._labels_of(tag_ids, mask), self._gold_labels(output, tags, mask))
+            else:
+                metric(predictions, gold, mask)
+
+    def _gold_labels(self, output: dict[str, Any], tags: Tensor, mask: Tensor) -> list[list[str]]:
+        """The gold labels of each sentence, also those that the model does not know, if there are metadata."""
+        known = (item.get("tags") for item in output.get("metadata", ()))
+        gold = [
+            [tag for tag in labels if tag is not None] for labels in known if labels is not None
+        ]
+        return gold or self._labels_of(tags, mask)
 
     def _labels_of(self, tag_ids: Tensor, mask: Tensor) -> list[list[str]]:
         """The labels of each sentence. The index -1 becomes a chunk of an unknown type."""
         labels = [*self.tag_head.labels, "B-?"]
-        rows = zip(tag_ids, mask)
-        return [[labels[tag] for tag in row[is_word].tolist()] for row, is_word in rows]
+        rows = zip(*torch.stack([tag_ids, mask.long()]).tolist())  # waits for the device once
+        return [[labels[tag] for tag, is_word in zip(*row) if is_word] for row in rows]
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        if reset and self._unseen_labels:
-            logger.warning(
-                "%d gold tags are not in the vocabulary. They count as errors, and their sentences are left out of the "
-                "loss. The most frequent ones: %s",
-                *(self._unseen_labels.total(), dict(self._unseen_labels.most_common(20))),
-            )
-            self._unseen_labels.clear()
-        scores = (metric.get_metric(reset) for metric in self.metrics)
-        return {name: value for each in scores for name, value in each.items()}
+        scores: dict[str, float] = {}
+        for metric in self.metrics:
+            scores |= named_scores(metric, metric.get_metric(reset), self.tag_head.labels)
+        return scores
 
     @torch.no_grad()
     @overrides(check_signature=False)
@@ -327,6 +325,20 @@ class NefTagger(Model):
                 extras[name] = pop_and_construct_arg(name, name, kind, None, params, **extras)
                 dim = extras[name].get_output_dim()
         return super().from_params(params, constructor_to_call, constructor_to_inspect, **extras)
+
+
+def named_scores(metric: Metric, value: Any, labels: Sequence[str]) -> dict[str, float]:
+    """The scores of a metric by name: AllenNLP's metrics return a number, or numbers and lists by name."""
+    if not isinstance(value, dict):
+        value = {re.sub("(?<!^)(?=[A-Z])", "_", type(metric).__name__).lower(): value}
+    scores: dict[str, float] = {}
+    for name, score in value.items():
+        if isinstance(score, list):  # one for each label, or for those of the option `labels`
+            chosen = getattr(metric, "_labels", None) or range(len(score))
+            scores |= {f"{name}-{labels[index]}": each for index, each in zip(chosen, score)}
+        else:
+            scores[name] = score
+    return scores
 
 
 def _fill_in(options: Any, dim: int) -> None:

@@ -15,6 +15,7 @@ from allennlp.training.metrics import CategoricalAccuracy
 from overrides import overrides
 from torch.nn import functional
 
+from allennlp_nef.data.fields import NO_LABEL, labels_of
 from allennlp_nef.metrics import SentenceScores
 from allennlp_nef.modules.transformer import PretrainedTransformer
 from allennlp_nef.modules.tree_encoders import TreeEncoder
@@ -45,16 +46,20 @@ class PairOutput(torch.nn.Module, Registrable):
 class ClassOutput(PairOutput):
     """A softmax over classes, such as entailment, with the cross-entropy loss and the metric `accuracy`.
 
-    Registered as a `PairOutput` with name "classes". The model supplies the constructor arguments; omit them in a
-    config.
+    Registered as a `PairOutput` with name "classes".
+
+    # Parameters
+
+    vocab, input_dim
+        The model supplies them; omit them in a config.
+    label_namespace : `str`, optional (default = `"labels"`)
     """
 
     gold: ClassVar[str] = "label"
 
-    def __init__(self, vocab: Vocabulary, input_dim: int) -> None:
+    def __init__(self, vocab: Vocabulary, input_dim: int, label_namespace: str = "labels") -> None:
         super().__init__()
-        names = vocab.get_index_to_token_vocabulary("labels")
-        self.labels = [names[index] for index in range(len(names))]
+        self.labels = labels_of(vocab, label_namespace)
         self.projection = torch.nn.Linear(input_dim, len(self.labels))
         self._accuracy = CategoricalAccuracy()
 
@@ -65,7 +70,9 @@ class ClassOutput(PairOutput):
         logits = self.projection(features).float()  # (batch, labels)
         outputs = {"probs": logits.softmax(-1)}
         if gold is not None:
-            outputs["loss"] = functional.cross_entropy(logits, gold)
+            gold = gold.masked_fill(gold >= len(self.labels), NO_LABEL)
+            total = functional.cross_entropy(logits, gold, reduction="sum")
+            outputs["loss"] = total / (gold != NO_LABEL).sum().clamp(min=1)
             self._accuracy(logits, gold)
         return outputs
 
@@ -108,7 +115,7 @@ class ScoreOutput(PairOutput):
     ) -> dict[str, torch.Tensor]:
         logits = self.projection(features).float()  # (batch, scores)
         probabilities = logits.softmax(-1)
-        outputs = {"probs": probabilities, "score": probabilities @ self.scores}
+        outputs = {"probs": probabilities, "score": probabilities @ self.scores.float()}
         if gold is not None:
             outputs["loss"] = functional.kl_div(
                 logits.log_softmax(-1), self.distribution(gold), reduction="batchmean"
@@ -118,7 +125,7 @@ class ScoreOutput(PairOutput):
 
     def distribution(self, gold: torch.Tensor) -> torch.Tensor:
         """The distributions of gold scores: (batch,) -> (batch, scores)."""
-        return (1 - (gold.unsqueeze(-1) - self.scores).abs()).clamp(min=0)
+        return (1 - (gold.float().unsqueeze(-1) - self.scores).abs()).clamp(min=0)
 
     @overrides
     def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:

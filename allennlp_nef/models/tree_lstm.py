@@ -13,6 +13,7 @@ from allennlp.training.metrics import CategoricalAccuracy
 from overrides import overrides
 from torch.nn import functional
 
+from allennlp_nef.data.fields import NO_LABEL, labels_of
 from allennlp_nef.modules.tree_encoders import TreeEncoder
 from allennlp_nef.nn.util import zero_padding
 
@@ -22,8 +23,8 @@ class TreeLstm(Model):
     """Labels each node of a tree, for example with the sentiment of a constituent.
 
     A Tree-LSTM computes a state of each node, from which the label is predicted. Words enter at the leaves; the other
-    nodes have no input. The loss is the mean cross-entropy of the nodes with a label. The metrics are `accuracy`, on
-    roots, and `node_accuracy`, on all nodes with a label.
+    nodes have no input. The loss is the mean cross-entropy of the nodes. The metrics are `accuracy`, on roots, and
+    `node_accuracy`, on all nodes.
 
     Registered as a `Model` with name "tree_lstm".
 
@@ -35,6 +36,7 @@ class TreeLstm(Model):
     dropout : `float`, optional (default = `0.0`)
         Applied to the embedded words and to the states.
     initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
+    label_namespace : `str`, optional (default = `"labels"`)
     """
 
     default_predictor = "tree_lstm"
@@ -46,13 +48,13 @@ class TreeLstm(Model):
         tree_encoder: TreeEncoder,
         dropout: float = 0.0,
         initializer: InitializerApplicator = InitializerApplicator(),
+        label_namespace: str = "labels",
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
         dims = text_field_embedder.get_output_dim(), tree_encoder.get_input_dim()
         check_dimensions_match(*dims, "embedding dim", "tree_encoder input dim")
-        names = vocab.get_index_to_token_vocabulary("labels")
-        self.labels = [names[index] for index in range(len(names))]
+        self.labels = labels_of(vocab, label_namespace)
         self.text_field_embedder = text_field_embedder
         self.tree_encoder = tree_encoder
         self.dropout = torch.nn.Dropout(dropout)
@@ -76,7 +78,7 @@ class TreeLstm(Model):
         leaves, heads : `torch.LongTensor`, (batch, nodes)
             For each node its word, from 1, or 0; and its parent, from 1, or 0 for the root, which is the last node.
         labels : `torch.LongTensor`, (batch, nodes), optional (default = `None`, not known)
-            Negative for labels that are not in the vocabulary.
+            Labels that the model does not know count as errors, and not in the loss.
         metadata : `list[dict[str, Any]]`, optional (default = `None`)
             Not used.
 
@@ -95,13 +97,13 @@ class TreeLstm(Model):
         logits = self.projection(self.dropout(states)).float()  # (batch, nodes, labels)
         outputs = {"node_probs": logits.softmax(-1), "counts": counts}
         if labels is not None:
-            is_known = is_node & (labels >= 0)
-            gold = labels.masked_fill(~is_known, -100)  # what cross_entropy ignores
+            is_known = is_node & (labels >= 0) & (labels < len(self.labels))
+            gold = labels.masked_fill(~is_known, NO_LABEL)
             total = functional.cross_entropy(logits.flatten(0, 1), gold.flatten(), reduction="sum")
             outputs["loss"] = total / is_known.sum().clamp(min=1)
-            masks: Any = is_known, is_known & (heads == 0)
-            self._node_accuracy(logits, labels.clamp(min=0), masks[0])
-            self._accuracy(logits, labels.clamp(min=0), masks[1])
+            masks: Any = is_node, is_node & (heads == 0)
+            self._node_accuracy(logits, gold, masks[0])
+            self._accuracy(logits, gold, masks[1])
         return outputs
 
     @overrides(check_signature=False)

@@ -13,10 +13,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from allennlp_nef.data.chunks import are_chunk_tags
-from allennlp_nef.data.fields import NO_LABEL
+from allennlp_nef.data.fields import NO_LABEL, labels_of
 from allennlp_nef.modules.seq2seq_encoders import LabelTable
 from allennlp_nef.nn import crf
 from allennlp_nef.nn.util import in_float32_at_least, zero_padding
+
+AVERAGES = ("sentence", "token", "none")
 
 
 class TagHead(torch.nn.Module, Registrable):
@@ -54,14 +56,11 @@ class TagHead(torch.nn.Module, Registrable):
         average: str = "sentence",
     ) -> None:
         super().__init__()
-        labels = vocab.get_index_to_token_vocabulary(label_namespace)
-        if not labels or vocab.is_padded(label_namespace):
-            raise ConfigurationError(
-                f"label_namespace: the vocabulary has no labels in {label_namespace!r}, or padding among them"
-            )
+        if average not in AVERAGES:
+            raise ConfigurationError(f"average: expected one of {AVERAGES}, got {average!r}")
         self.average = average
-        self.labels = [labels[index] for index in range(len(labels))]
-        weights = torch.ones(len(labels))
+        self.labels = labels_of(vocab, label_namespace)
+        weights = torch.ones(len(self.labels))
         for label, weight in (label_weights or {}).items():
             if label not in self.labels:
                 raise ConfigurationError(
@@ -223,10 +222,13 @@ class CrfTagHead(SoftmaxTagHead):
     def constrained_chain(self) -> crf.LinearChain:
         """The chain in which transitions that the constraints rule out are forbidden."""
         forbidden = ~self.allowed
+        parts = (
+            (self.transitions, forbidden[:-2, :-2]),
+            (self.start, forbidden[-2, :-2]),
+            (self.end, forbidden[:-2, -1]),
+        )
         return crf.LinearChain(
-            self.transitions.masked_fill(forbidden[:-2, :-2], crf.FORBIDDEN),
-            self.start.masked_fill(forbidden[-2, :-2], crf.FORBIDDEN),
-            self.end.masked_fill(forbidden[:-2, -1], crf.FORBIDDEN),
+            *(in_float32_at_least(part).masked_fill(each, crf.FORBIDDEN) for part, each in parts)
         )
 
 

@@ -132,7 +132,8 @@ def apply_with_bounds(
     totals = upper_bounds.detach().to(dtype).sum(dim)
     rounding = max(4 * torch.finfo(upper_bounds.dtype).eps, 1e-5)
     is_empty = False if mask is None else ~mask.expand_as(scores).any(dim)
-    if not bool((upper_bounds >= 0).all()) or not bool(((totals >= 1 - rounding) | is_empty).all()):
+    is_feasible = (upper_bounds >= 0).all() & ((totals >= 1 - rounding) | is_empty).all()
+    if not is_feasible:  # waits for the device
         raise ValueError("upper bounds must be at least 0 and sum to at least 1")
     largest = torch.finfo(dtype).max / 2  # `exclude_scores` needs a number below all scores
     z, u = scores.to(dtype).clamp(-largest, largest), upper_bounds.to(dtype).clamp(max=1)

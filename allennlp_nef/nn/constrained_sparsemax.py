@@ -52,6 +52,8 @@ def solve(z: torch.Tensor, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor,
         - A, the positions between 0 and their bounds, bool.
         - S, the positions to which a higher bound would give a higher weight, bool.
     """
+    # In float32, the sums below would lose four digits of the weights in long rows.
+    dtype, z, u = z.dtype, z.double(), u.double()
     # Weights are at most 1, so a gap above 1 between two scores acts as a gap of 1. Shorter gaps lose no precision.
     ordered, order = z.sort(dim=-1, descending=True)
     gaps = (ordered[..., :-1] - ordered[..., 1:]).clamp(max=1)
@@ -64,11 +66,7 @@ def solve(z: torch.Tensor, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor,
     last = (totals < 1).sum(-1, keepdim=True) - 1  # the lowest breakpoint above tau
     step = (1 - totals.gather(-1, last)) / sizes.gather(-1, last).clamp(min=1)
     above = z - breakpoints.gather(-1, last) + step  # z - tau
-    # A Newton step removes the rounding errors of the sums.
-    size = ((above > 0) & (above < u)).sum(-1, keepdim=True).clamp(min=1)
-    total = torch.minimum(above, u).clamp(min=0).sum(-1, keepdim=True)
-    above = above - (total - u.sum(-1, keepdim=True).clamp(max=1)) / size
-    weights = torch.minimum(above, u).clamp(min=0)
+    weights = torch.minimum(above, u).clamp(min=0).to(dtype)
     return weights, (above > 0) & (above < u), (above > 0) & (above >= u)
 
 

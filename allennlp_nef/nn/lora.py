@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from allennlp_nef.errors import UserError
+
 
 class LoraLinear(torch.nn.Module):
     """A frozen linear layer with a trainable update of low rank: y = W x + b + (alpha / rank) B A x.
@@ -18,10 +20,16 @@ class LoraLinear(torch.nn.Module):
         The number of rows of A, and of columns of B.
     alpha : `float`
         Scales the update.
+
+    # Raises
+
+    `UserError`: a rank below 1.
     """
 
     def __init__(self, linear: torch.nn.Linear, rank: int, alpha: float) -> None:
         super().__init__()
+        if rank < 1:
+            raise UserError(f"lora_rank: expected a positive integer, got {rank}")
         self.linear = linear.requires_grad_(False)
         self.down = torch.nn.Linear(linear.in_features, rank, bias=False)
         self.up = torch.nn.Linear(rank, linear.out_features, bias=False)

@@ -160,7 +160,7 @@ class WordQe(Metric):
 
     @overrides(check_signature=False)
     def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:
-        is_bad, is_tagged = gold != self._ok, predictions != self._ok
+        is_bad, is_tagged = gold != self._ok, predictions.argmax(-1) != self._ok
         cells = [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
         self._counts += (torch.stack(cells) & mask).sum((1, 2)).cpu()
 
@@ -177,9 +177,10 @@ class WordQe(Metric):
 
 
 class BadProbabilityMetric(CollectingMetric):
-    """Base class of metrics of the probability of BAD, or of all severities together."""
+    """Base class of metrics of the probability of BAD, or of all severities together.
 
-    takes_probabilities = True
+    `word_qe_tagger` calls them with probabilities (batch, tokens, labels) in place of the predicted tags.
+    """
 
     def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
         super().__init__()
@@ -188,13 +189,7 @@ class BadProbabilityMetric(CollectingMetric):
         self._bad_ids = bad_ids_of([labels[index] for index in range(len(labels))])
 
     @overrides(check_signature=False)
-    def __call__(
-        self,
-        predictions: torch.Tensor,
-        gold: torch.Tensor,
-        mask: torch.Tensor,
-        probabilities: torch.Tensor,
-    ) -> None:
+    def __call__(self, probabilities: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:
         bad = probabilities[..., self._bad_ids].sum(-1)
         self.add(bad[mask], (gold != self._ok)[mask])
 

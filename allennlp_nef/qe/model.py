@@ -14,12 +14,14 @@ from overrides import overrides
 from torch import Tensor
 from torch.nn import functional
 
+from allennlp_nef.data.fields import NO_LABEL
 from allennlp_nef.metrics import SentenceScores
 from allennlp_nef.models.nef_tagger import Metadata, NefTagger
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
 from allennlp_nef.nn.util import zero_padding
 from allennlp_nef.qe.inputs import PairEmbedder
 from allennlp_nef.qe.layouts import OK, bad_ids_of, is_word_qe
+from allennlp_nef.qe.metrics import BadProbabilityMetric, WordQe
 
 # The share of BAD words is clamped to [MIN_SHARE, 1 - MIN_SHARE] before its logit is taken.
 MIN_SHARE = 1e-4
@@ -77,8 +79,9 @@ class WordQeTagger(NefTagger):
     pair_embedder : `PairEmbedder`
         Embeds a source and its translation.
     encoder, decoder, tag_head, dropout, metrics, label_namespace, initializer, regularizer
-        See `NefTagger`. The metric `sentence_scores` is called with the scores of the sentences; the names of its
-        results begin with `hter_`, or with `expected_bad_share_` for a model without `sentence_score`.
+        See `NefTagger`. `calibration` and `best_threshold_word_qe` are called with probabilities, `sentence_scores`
+        with the scores of sentences, all in evaluation only. The names of the results of `sentence_scores` begin with
+        `hter_`, or with `expected_bad_share_` for a model without `sentence_score`.
     sentence_score : `SentenceScoreHead`, optional (default = `None`)
         Predicts the HTER of a sentence, or another score from 0 (perfect) to 1, and learns it together with the tags.
     temperature : `float`, optional (default = `1.0`)
@@ -137,7 +140,9 @@ class WordQeTagger(NefTagger):
             dim = (decoder or encoder).get_output_dim()
             self.sentence_score = sentence_score.construct(input_dim=dim)
         self.score_metrics = [m for m in self.metrics if isinstance(m, SentenceScores)]
-        self.metrics = [m for m in self.metrics if not isinstance(m, SentenceScores)]
+        self.bad_metrics = [m for m in self.metrics if isinstance(m, WordQe | BadProbabilityMetric)]
+        others = {*self.score_metrics, *self.bad_metrics}
+        self.metrics = [m for m in self.metrics if m not in others]
         self.ok_id, self.bad_ids = labels.index(OK), bad_ids_of(labels)
         self.temperature = temperature
         self.threshold = threshold
@@ -237,11 +242,24 @@ class WordQeTagger(NefTagger):
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         scores = super().get_metrics(reset)
+        for metric in self.bad_metrics:
+            scores.update(metric.get_metric(reset))
         predicted = "expected_bad_share" if self.sentence_score is None else "hter"
         for metric in self.score_metrics:
             for name, score in metric.get_metric(reset).items():
                 scores[f"{predicted}_{name}"] = score
         return scores
+
+    @overrides
+    def _update_metrics(self, output: dict[str, Any], tags: Tensor) -> None:
+        """Metrics of OK and BAD know that a severity that the model lacks is BAD."""
+        super()._update_metrics(output, tags)
+        mask = output["mask"] & (tags != NO_LABEL)
+        for metric in self.bad_metrics:
+            if isinstance(metric, WordQe):
+                metric(functional.one_hot(output["tag_ids"], len(self.tag_head.labels)), tags, mask)
+            elif not self.training:
+                metric(output["class_probabilities"], tags, mask)
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:

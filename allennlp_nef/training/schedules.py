@@ -1,11 +1,8 @@
-"""How parameters begin and change: initial values, learning rate schedules and averages."""
-
-from typing import Any
+"""Learning rate schedules and initializers."""
 
 import torch
 from allennlp.nn.initializers import Initializer, PretrainedModelInitializer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
-from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
 from overrides import overrides
 
 from allennlp_nef.resources import archive_path
@@ -36,27 +33,6 @@ class InverseTime(LearningRateScheduler):
     def get_values(self) -> list[float]:
         # `last_epoch` is 0 when AllenNLP calls this after the first epoch.
         return [value / (1 + self.rate * (self.last_epoch + 1)) for value in self.base_values]
-
-
-@MovingAverage.register("resumable_exponential")
-class ResumableExponentialMovingAverage(ExponentialMovingAverage):
-    """AllenNLP's `exponential`, with the same options, for training that may be recovered.
-
-    In AllenNLP 2.10.1, loading a checkpoint replaces the parameters of the average with copies, so that the average no
-    longer follows the model.
-
-    Registered as a `MovingAverage` with name "resumable_exponential".
-    """
-
-    @overrides
-    def state_dict(self) -> dict[str, Any]:
-        return {"shadows": self._shadows, "backups": self._backups}
-
-    @overrides
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        for name in self._shadows:
-            self._shadows[name].copy_(state_dict["shadows"][name])
-            self._backups[name].copy_(state_dict["backups"][name])
 
 
 @Initializer.register("trained_model")

@@ -1,14 +1,14 @@
-"""The trainer `nef`, which recovers exactly from the last finished epoch."""
+"""The trainer `nef`, which recovers exactly from the last checkpoint."""
 
 import json
 import logging
 import os
 import random
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial, wraps
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +17,20 @@ import torch
 import torch.distributed as dist
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, TensorDict, Vocabulary
-from allennlp.data.fields import TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer
-from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
+from allennlp.data import TensorDict
+from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.nn.parallel import TorchDdpAccelerator
 from allennlp.training import GradientDescentTrainer, Trainer
-from allennlp.training import util as training_util
-from allennlp.training.callbacks import TrainerCallback
+from allennlp.training.callbacks import TrackEpochCallback
+from allennlp.training.moving_average import MovingAverage
+from allennlp.training.trainer import TrainerCheckpoint
 from overrides import overrides
 
 from allennlp_nef.errors import UserError, quote
 
 logger = logging.getLogger(__name__)
 
-MAX_UNKNOWN = 0.15  # of the validation words, without a warning
 MAY_CHANGE = {"trainer.num_epochs", "trainer.patience", "trainer.cuda_device"}
 """The config keys that may change when training is recovered."""
 RandomStates = dict[str, Any]
@@ -68,59 +66,6 @@ def config_of(folder: str) -> dict[str, Any]:
     return config
 
 
-def count_words(instances: Iterable[Instance], vocab: Vocabulary) -> Counter[tuple[str, bool]]:
-    """The numbers of words that a namespace of the vocabulary lacks (True) and has (False)."""
-    counts: Counter[tuple[str, bool]] = Counter()
-    for instance in instances:
-        texts = [field for field in instance.fields.values() if isinstance(field, TextField)]
-        for text in texts:
-            for indexer in text.token_indexers.values():
-                namespace = getattr(indexer, "namespace", None)
-                if isinstance(indexer, SingleIdTokenIndexer) and namespace is not None:
-                    unknown = vocab.get_token_index(DEFAULT_OOV_TOKEN, namespace)
-                    ids = indexer.tokens_to_indices(text.tokens, vocab)["tokens"]
-                    counts.update((namespace, index == unknown) for index in ids)
-    return counts
-
-
-def warn_about_unknown_words(trainer: "NefTrainer") -> None:
-    """Warns if many words of the validation data are unknown, but none of the training data."""
-    vocab = trainer.model.vocab
-    validation: Any = trainer._validation_data_loader
-    counts = count_words(() if validation is None else validation.iter_instances(), vocab)
-    shares = {
-        namespace: number / (number + counts[namespace, False])
-        for (namespace, is_unknown), number in counts.items()
-        if is_unknown
-    }
-    shares = {namespace: share for namespace, share in shares.items() if share > MAX_UNKNOWN}
-    if not shares:
-        return
-    training = count_words(trainer.data_loader.iter_instances(), vocab)
-    for namespace, share in shares.items():
-        if not training[namespace, True]:
-            logger.warning(
-                "%.0f%% of the validation words are unknown, but no training word is, so that the unknown word is "
-                'not trained. Set a min_count of the vocabulary, such as {"%s": 2}.',
-                *(100 * share, namespace),
-            )
-
-
-@contextmanager
-def short_descriptions(names: Sequence[str]) -> Iterator[None]:
-    """A context in which progress bars show only these metrics."""
-    describe = training_util.description_from_metrics
-
-    def describe_shortly(metrics: dict[str, float]) -> str:
-        return describe({name: metrics[name] for name in names if name in metrics})
-
-    training_util.description_from_metrics = describe_shortly
-    try:
-        yield
-    finally:
-        training_util.description_from_metrics = describe
-
-
 def fuse_steps(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> None:
     """Makes torch's optimizers update each parameter in one pass on CPUs (`fused`), unless gradients are sparse.
 
@@ -135,51 +80,30 @@ def fuse_steps(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> None
         group["fused"] = True if is_on_cpu and not is_sparse else None
 
 
-class EpochStart(TrainerCallback):
-    """Adds to checkpoints what the next epoch begins with: the random states and the total number of batches.
+@dataclass
+class RemainingBatches:
+    """The batches of an epoch without those that were done before the checkpoint."""
 
-    Also adds the config, to notice what has changed when training is recovered.
-    """
+    loader: Any
+    num_done: int
+    restore: Callable[[], None]
+    """Called before the first batch that remains, to restore the random states."""
 
-    def __init__(self, serialization_dir: str) -> None:
-        super().__init__(serialization_dir)
-        self.config = config_of(serialization_dir)
-        self._states: list[RandomStates] = []  # of all processes
-        self._total_batches = 0
+    def __len__(self) -> int:
+        return len(self.loader)
 
-    @overrides(check_signature=False)
-    def on_start(self, trainer: "NefTrainer", is_primary: bool = True, **kwargs: Any) -> None:
-        if not self._states:
-            self._record(trainer)
+    def __iter__(self) -> Iterator[TensorDict]:
+        batches = iter(self.loader)
+        for _ in islice(batches, self.num_done):
+            pass
+        self.restore()
+        yield from batches
 
-    @overrides(check_signature=False)
-    def on_epoch(self, trainer: "NefTrainer", *args: Any, **kwargs: Any) -> None:
-        self._record(trainer)
 
-    def _record(self, trainer: "NefTrainer") -> None:
-        states = random_states(trainer.cuda_device)
-        self._states = [states] * trainer._world_size
-        if trainer._distributed:
-            dist.all_gather_object(self._states, states)
-        self._total_batches = trainer._total_batches_completed
-
-    def restore(self, trainer: "NefTrainer") -> None:
-        """Restores what was recorded last."""
-        set_random_states(self._states[trainer._rank], trainer.cuda_device)
-        trainer._total_batches_completed = self._total_batches
-
-    @overrides
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "random_states": self._states,
-            "total_batches": self._total_batches,
-            "config": self.config,
-        }
-
-    @overrides
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._states = state_dict["random_states"]
-        self._total_batches = state_dict["total_batches"]
+def starts_anew(loader: Any) -> bool:
+    """Whether each epoch of a data loader depends on the random states at its start only."""
+    is_stateless = isinstance(loader, MultiProcessDataLoader)
+    return is_stateless and loader.batches_per_epoch is None
 
 
 class NanLoss(UserError):
@@ -193,13 +117,16 @@ _from_partial_objects: Any = GradientDescentTrainer.from_partial_objects
 class NefTrainer(GradientDescentTrainer):
     """AllenNLP's `gradient_descent`, with the same options and exact recovery.
 
-    `allennlp train --recover` continues after the last finished epoch and ends with the same weights as an
-    uninterrupted run. Finished epochs are skipped without reading their batches. From a checkpoint within an epoch
-    (`save_every_num_seconds` or `save_every_num_batches` of the checkpointer), it continues with the same batches but
-    with different random numbers. Only the config keys in `MAY_CHANGE` may have changed.
+    `allennlp train --recover` continues from the last checkpoint and ends with the same weights as an uninterrupted
+    run. Finished epochs are skipped without reading their batches. If the checkpoint was saved within an epoch
+    (`save_every_num_seconds` or `save_every_num_batches` of the checkpointer), the batches before it are read again,
+    and this epoch has no training metrics. Only the config keys in `MAY_CHANGE` may have changed.
 
-    If the loss becomes NaN, the archive of the best epoch is written before the error is raised. Progress bars show the
-    loss and the validation metric.
+    A data loader whose epochs continue each other cannot be recovered: one with `batches_per_epoch`, or of another type
+    than `multiprocess`. The order of instances from several worker processes (`num_workers`) depends on their timing,
+    and Python seeds each worker process anew, so that it shuffles differently in each run, recovered or not.
+
+    If the loss becomes NaN, the archive of the best epoch is written before the error is raised.
 
     With several processes (`distributed`), parameters may be unused in a batch: the default `ddp_accelerator` has
     `find_unused_parameters`.
@@ -208,16 +135,17 @@ class NefTrainer(GradientDescentTrainer):
 
     # Raises
 
-    `ConfigurationError`: an unknown option, which AllenNLP would ignore, or a config that has changed since the
-    checkpoint. `UserError`: the loss is NaN.
+    `ConfigurationError`: an unknown option, which AllenNLP would ignore; a recovery that would not be exact, or with a
+    config that has changed since the checkpoint. `UserError`: the loss is NaN.
     """
 
     _serialization_dir: str
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._epoch_start = EpochStart(self._serialization_dir)
-        self._callbacks.append(self._epoch_start)
+        self._config = config_of(self._serialization_dir)
+        self._epoch_start: RandomStates = {}
+        self._recovered: dict[str, Any] = {}  # what `get_checkpoint_state` added to the checkpoint
 
     @classmethod
     @wraps(_from_partial_objects.__func__)  # AllenNLP reads the options from the signature
@@ -232,15 +160,11 @@ class NefTrainer(GradientDescentTrainer):
 
     @overrides
     def train(self) -> dict[str, Any]:
-        if self._primary:
-            warn_about_unknown_words(self)
-        names = ["loss", *(name for _, name in self._metric_tracker.tracked_metrics)]
         try:
-            with short_descriptions(names):
-                metrics: dict[str, Any] = super().train()
+            metrics: dict[str, Any] = super().train()
         except NanLoss:
             if self._primary and self._best_model_filename is not None:
-                extra = self._epoch_start.config.get("include_in_archive")
+                extra = self._config.get("include_in_archive")
                 archive_model(self._serialization_dir, include_in_archive=extra)
             raise
         done = self._start_after_epochs_completed
@@ -262,26 +186,81 @@ class NefTrainer(GradientDescentTrainer):
         return outputs
 
     @overrides
+    def get_checkpoint_state(self) -> TrainerCheckpoint | None:
+        now = random_states(self.cuda_device)
+        states = [(self._epoch_start if self._batches_in_epoch_completed else now, now)]
+        if self._distributed:
+            states *= self._world_size
+            dist.all_gather_object(states, states[0])
+        checkpoint: TrainerCheckpoint | None = super().get_checkpoint_state()
+        if checkpoint is None and self._checkpointer is not None:
+            # AllenNLP only notes this in the process that saves, but all have to get here at the same batches.
+            self._checkpointer._last_save_num_epochs_completed = self._epochs_completed
+            self._checkpointer._last_save_num_batches_in_epoch_completed = (
+                self._batches_in_epoch_completed
+            )
+        if checkpoint is not None:
+            checkpoint.trainer_state["nef"] = {
+                "config": self._config,
+                "random_states": states,  # of all processes, at the start of the epoch and now
+                "batches_in_epoch": self._batches_in_epoch_completed,
+                "total_batches": self._total_batches_completed,
+                "is_trained": [weight.requires_grad for weight in self.model.parameters()],
+                "should_validate": self._should_validate_this_epoch,
+                "scaler": self._scaler and self._scaler.state_dict(),
+            }
+        return checkpoint
+
+    @overrides
     def _maybe_restore_checkpoint(self) -> None:
-        state = None if self._checkpointer is None else self._checkpointer.load_checkpoint()
-        if state is not None:
-            self._check_config(state.trainer_state["callbacks"][-1]["config"])
-        super()._maybe_restore_checkpoint()
+        checkpoint = None if self._checkpointer is None else self._checkpointer.load_checkpoint()
+        if checkpoint is not None:
+            self._restore(*checkpoint)
         fuse_steps(self.optimizer, self.model)
+
+    def _restore(self, model_state: dict[str, Any], state: dict[str, Any]) -> None:
+        """Restores a checkpoint, except for what only holds at the start of the next epoch."""
+        if "nef" not in state:
+            raise ConfigurationError(
+                "trainer.type: only runs that were started with the trainer nef can be recovered with it"
+            )
+        self._recovered = state["nef"]
+        self._check_config(self._recovered["config"])
+        loaders = (self.data_loader, self._validation_data_loader)
+        if not all(loader is None or starts_anew(loader) for loader in loaders):
+            raise ConfigurationError(
+                "data_loader: checkpoints do not contain the position in the data, so that only data loaders of the "
+                "type multiprocess without batches_per_epoch can be recovered"
+            )
+        (self._ddp_wrapped_model or self.model).load_state_dict(model_state)
+        for callback, values in zip(self._callbacks, state["callbacks"]):
+            callback.load_state_dict(values)
+        if self._moving_average is not None:
+            self._restore_average(self._moving_average, state["moving_average"])
+        if self._learning_rate_scheduler is not None:
+            self._learning_rate_scheduler.load_state_dict(state["learning_rate_scheduler"])
+        if self._momentum_scheduler is not None:
+            self._momentum_scheduler.load_state_dict(state["momentum_scheduler"])
+        # after the schedulers, which may change it when they are built or loaded
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self._scaler is not None:
+            self._scaler.load_state_dict(self._recovered["scaler"])
         tracker = self._metric_tracker
+        tracker.load_state_dict(state["metric_tracker"])
+        self._start_after_epochs_completed = state["epochs_completed"]
         if tracker.should_stop_early():
             self._num_epochs = self._start_after_epochs_completed
-        if tracker.best_epoch is None:
-            return
-        # AllenNLP writes the checkpoint before the best weights, and without their name in the first epoch.
-        self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
-        is_epoch_end = self._start_after_batches_in_epoch_completed == 0
-        if self._primary and is_epoch_end and tracker.is_best_so_far():
-            self._save_best_weights(self._best_model_filename)
+        # AllenNLP writes the checkpoint of an epoch before its best weights.
+        is_epoch_end = self._recovered["batches_in_epoch"] == 0
+        is_best = is_epoch_end and self._recovered["should_validate"] and tracker.is_best_so_far()
+        if is_best or state["best_model_filename"] is not None:
+            self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
+        if is_best and self._primary:
+            self._save_best_weights()
 
     def _check_config(self, saved: dict[str, Any]) -> None:
         """Raises a `ConfigurationError` if the config is not the one of a checkpoint."""
-        before, now = (Params(each).as_flat_dict() for each in (saved, self._epoch_start.config))
+        before, now = (Params(each).as_flat_dict() for each in (saved, self._config))
         for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
             if before.get(key) != now.get(key):
                 raise ConfigurationError(
@@ -289,7 +268,16 @@ class NefTrainer(GradientDescentTrainer):
                     f"{quote(now.get(key))}; with --recover, only {', '.join(sorted(MAY_CHANGE))} may change"
                 )
 
-    def _save_best_weights(self, path: str) -> None:
+    def _restore_average(self, average: MovingAverage, state: dict[str, Any]) -> None:
+        parameters = average._parameters
+        average.load_state_dict(state)
+        # AllenNLP replaces them with copies, which are not trained.
+        average._parameters = parameters
+        for values in (average._shadows, average._backups):
+            values.update({name: values[name].to(weight.device) for name, weight in parameters})
+
+    def _save_best_weights(self) -> None:
+        path = os.path.join(self._serialization_dir, "best.th")
         if os.path.exists(path):
             os.remove(path)  # a checkpoint may be the same file by a hard link
         if self._moving_average is not None:
@@ -302,7 +290,33 @@ class NefTrainer(GradientDescentTrainer):
     def _train_epoch(self, epoch: int) -> dict[str, float]:
         if epoch < self._start_after_epochs_completed:
             return {}
-        if epoch == self._start_after_epochs_completed:
-            self._epoch_start.restore(self)
+        if self._recovered:
+            return self._continue_epoch(epoch)
+        self._epoch_start = random_states(self.cuda_device)
         metrics: dict[str, float] = super()._train_epoch(epoch)
         return metrics
+
+    def _continue_epoch(self, epoch: int) -> dict[str, float]:
+        """The first epoch after a checkpoint. Its metrics are empty if some of its batches were done before."""
+        recovered, self._recovered = self._recovered, {}
+        self._epoch_start, now = recovered["random_states"][
+            dist.get_rank() if self._distributed else 0
+        ]
+        num_done = self._batches_in_epoch_completed = recovered["batches_in_epoch"]
+        self._total_batches_completed = recovered["total_batches"]
+        self._should_validate_this_epoch = recovered["should_validate"]
+        for weight, is_trained in zip(self.model.parameters(), recovered["is_trained"]):
+            weight.requires_grad_(is_trained)
+        if any(isinstance(callback, TrackEpochCallback) for callback in self._callbacks):
+            setattr(self.model, "epoch", epoch)  # noqa: B010
+        set_random_states(self._epoch_start, self.cuda_device)
+        loader: Any = self.data_loader
+        remaining: Any = RemainingBatches(
+            loader,
+            num_done * self._num_gradient_accumulation_steps,
+            partial(set_random_states, now, self.cuda_device),
+        )
+        self.data_loader = remaining
+        metrics: dict[str, float] = super()._train_epoch(epoch)
+        self.data_loader = loader
+        return {} if num_done else metrics

@@ -51,6 +51,11 @@ def test_encoding_is_that_of_the_file(path, encoding):
     assert read(path, "é\nü".encode(encoding), encoding) == [(1, "é"), (2, "ü")]
 
 
+@pytest.mark.parametrize("encoding", ["UTF-8", "utf8", "utf_8"])
+def test_other_names_of_utf_8_drop_a_byte_order_mark_too(path, encoding):
+    assert read(path, b"\xef\xbb\xbfa\nb", encoding) == [(1, "a"), (2, "b")]
+
+
 @pytest.mark.parametrize(
     "data, encoding, line",
     [

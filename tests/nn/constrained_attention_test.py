@@ -207,3 +207,15 @@ def test_bounds_may_miss_one_by_rounding_only(attend, dtype, length):
     attend(z, torch.full((length,), 1 / length, dtype=dtype))
     with pytest.raises(ValueError):
         attend(z, torch.full((length,), 0.9 / length, dtype=dtype))
+
+
+@both
+def test_widely_spread_scores_of_long_rows_lose_no_precision(attend):
+    generator = torch.Generator().manual_seed(1)
+    z = 1000 * torch.rand(20, 500, generator=generator)
+    u = torch.rand(20, 500, generator=generator) + 0.05
+    u = u / u.sum(-1, keepdim=True) * 1.001
+    weights = attend(z, u)
+    expected = rows_by_oracle(z.double(), u.double(), ORACLES[attend])
+    torch.testing.assert_close(weights.double(), expected, rtol=0, atol=1e-6)
+    torch.testing.assert_close(weights.double().sum(-1), torch.ones(20).double(), rtol=0, atol=1e-6)

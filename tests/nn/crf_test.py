@@ -144,10 +144,11 @@ def test_nan_in_padding_does_not_reach_the_gradients(constrained):
     assert (emissions.grad[~mask] == 0).all()
 
 
-def test_marginals_need_no_gradient_mode():
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_marginals_need_no_gradient_mode(mode):
     emissions, mask = make_batch(LENGTHS, 3)
     chain = LinearChain(*(x.requires_grad_() for x in make_chain(3)))
-    with torch.no_grad():
+    with mode():
         found = marginals(emissions, mask, chain)
     assert not found.requires_grad
     assert torch.equal(found, marginals(emissions, mask, chain).detach())

@@ -54,8 +54,8 @@ class TestWordScores:
     def test_metric_has_the_scores_of_scikit_learn(self, labels):
         """Over all batches together. Everything but OK is BAD, also a gold label that the vocabulary lacks."""
         metric, batches = make_metric("word_qe", *labels), make_batches(0, len(labels))
-        for predictions, gold, mask, _ in batches:
-            metric(predictions, gold, mask)
+        for batch in batches:
+            metric(*batch)
         predictions, gold, _ = words_of(batches)
         ok = labels.index("OK")
         scores = metric.get_metric(reset=True)
@@ -229,11 +229,11 @@ METRICS = ["word_qe", "best_threshold_word_qe", "calibration", "sentence_scores"
 def scores_of(name, numbers):
     metric, batches = make_metric(name, "OK", "BAD"), make_batches(0)
     for number in numbers:
-        predictions, gold, mask, probabilities = batches[number]
+        table, gold, mask = batches[number]
         if name == "sentence_scores":
-            metric(probabilities[:, 0, 0], gold[:, 0])
+            metric(table[:, 0, 0], gold[:, 0])
         else:
-            metric(*(predictions, gold, mask, probabilities)[: 3 if name == "word_qe" else 4])
+            metric(table, gold, mask)
     return metric.get_metric(reset=True)
 
 

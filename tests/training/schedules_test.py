@@ -1,12 +1,9 @@
-"""Learning rates, moving averages and initial weights."""
-
-import copy
+"""Learning rates and initial weights."""
 
 import pytest
 import torch
 from allennlp.common import Params
 from allennlp.nn import InitializerApplicator
-from allennlp.training.moving_average import MovingAverage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,36 +33,6 @@ def test_parameter_groups_keep_their_own_rates():
     optimizer = optimizer_of(0.1, 0.2)
     InverseTime(optimizer, 1.0).step()
     assert [group["lr"] for group in optimizer.param_groups] == [0.05, 0.1]
-
-
-def average_of(model, kind):
-    params = Params({"type": kind, "decay": 0.9})
-    return MovingAverage.from_params(params, parameters=list(model.named_parameters()))
-
-
-def update(model, average, batches):
-    """The averaged weight after some batches, in each of which the weight grows by the batch number."""
-    for number in batches:
-        with torch.no_grad():
-            model.weight += number
-        average.apply(number)
-    average.assign_average_value()
-    value = model.weight.clone()
-    average.restore()
-    return value
-
-
-def test_recovered_averages_equal_those_of_a_training_without_interruption():
-    model, stock = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
-    stock.load_state_dict(model.state_dict())
-    expected = update(stock, average_of(stock, "exponential"), range(1, 9))
-    first = average_of(model, "resumable_exponential")
-    update(model, first, range(1, 5))
-    recovered = torch.nn.Linear(2, 2)
-    second = average_of(recovered, "resumable_exponential")
-    recovered.load_state_dict(model.state_dict())
-    second.load_state_dict(copy.deepcopy(first.state_dict()))
-    torch.testing.assert_close(update(recovered, second, range(5, 9)), expected)
 
 
 def initial_weights_of(archive):

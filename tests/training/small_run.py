@@ -95,9 +95,9 @@ def kill_before_call(owner, name, number=1):
 
 
 def weights_of(folder):
-    """The weights of the last epoch and of the best one."""
-    last = max(folder.glob("model_state_e*_b0.th"))
-    return torch.load(last), torch.load(folder / "best.th")
+    """The weights of the best epoch and of all checkpoints."""
+    paths = [folder / "best.th", *sorted(folder.glob("model_state_e*.th"))]
+    return [torch.load(path) for path in paths]
 
 
 def metrics_of(folder):

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, ClassVar
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
@@ -85,6 +86,10 @@ class TaggingReader(DatasetReader):
         """The token indexers of each text field."""
         self.max_tokens = max_tokens
         self.label_namespace = label_namespace
+        try:
+            "a".encode(encoding)
+        except LookupError as error:
+            raise ConfigurationError(f"encoding: {error}") from error
         self.encoding = encoding
 
     def examples(self, file_path: Any) -> Iterator[Any]:

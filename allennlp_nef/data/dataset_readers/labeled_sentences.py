@@ -8,11 +8,11 @@ from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance
-from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField
+from allennlp.data.fields import MetadataField, SequenceLabelField
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import TaggingReader, TextReader, text_field
-from allennlp_nef.data.fields import TagsField
+from allennlp_nef.data.fields import ClassField, TagsField
 from allennlp_nef.data.text_files import parse_lines
 from allennlp_nef.errors import quote
 
@@ -95,7 +95,7 @@ class LabeledSentencesReader(TextReader):
 
     In `blank` and `trec`, the separator is also a tab if the lines have tabs.
 
-    An instance has the fields that AllenNLP's `basic_classifier` takes: `tokens` (`TextField`), `label` (`LabelField`,
+    An instance has the fields that AllenNLP's `basic_classifier` takes: `tokens` (`TextField`), `label` (`ClassField`,
     if it is known) and `metadata`, a dict with `words`.
 
     Registered as a `DatasetReader` with name "labeled_sentences".
@@ -146,7 +146,7 @@ class LabeledSentencesReader(TextReader):
         words = self.split(tokens)
         fields: dict[str, Field] = {"tokens": text_field(words)}
         if label is not None:
-            fields["label"] = LabelField(label, self.label_namespace)
+            fields["label"] = ClassField(label, self.label_namespace)
         fields["metadata"] = MetadataField({"words": words})
         return Instance(fields)
 

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance
-from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TensorField
+from allennlp.data.fields import MetadataField, SequenceLabelField, TensorField
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import TextReader, text_field
 from allennlp_nef.data.dataset_readers.conllu import ConlluSentence, read_conllu, tree_of
+from allennlp_nef.data.fields import ClassField
 from allennlp_nef.data.text_files import is_json_lines, parse_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -48,6 +49,9 @@ def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[st
     read = read_objects if is_json_lines(path) else _read_table
     for number, values in read(path, encoding):
         row = {_NAMES[key]: values[key] for key in _NAMES if values.get(key) is not None}
+        for name in {"label", "score"} & row.keys():
+            if type(row[name]) in (int, float):
+                row[name] = str(row[name])
         is_complete = {"first", "second"} <= row.keys()
         if not is_complete or not all(isinstance(v, str) and v.strip() for v in row.values()):
             raise DataFormatError(
@@ -80,7 +84,7 @@ class SentencePairsReader(TextReader):
     Reads pairs of sentences with a class or a score: the tables of SICK, and the JSON lines of SNLI (files whose names
     end in `.jsonl`).
 
-    An instance has the fields `first` and `second` (`TextField`), if it is known `label` (`LabelField`) or `score`
+    An instance has the fields `first` and `second` (`TextField`), if it is known `label` (`ClassField`) or `score`
     (`TensorField`, from 1 to 5), and `metadata`, a dict with the words of both sentences as `sides`. Pairs of SNLI
     whose annotators did not agree are left out, and a warning gives their number.
 
@@ -161,7 +165,7 @@ class SentencePairsReader(TextReader):
         texts = list(map(text_field, sides))
         fields: dict[str, Field] = dict(zip(self.text_fields, texts))
         if label is not None:
-            fields["label"] = LabelField(label, self.label_namespace)
+            fields["label"] = ClassField(label, self.label_namespace)
         if score is not None:
             fields["score"] = TensorField(torch.tensor(score, dtype=torch.float))
         for name, tokens, numbers in zip(self.text_fields, texts, heads or ()):

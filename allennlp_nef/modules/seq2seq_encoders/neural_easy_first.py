@@ -68,9 +68,14 @@ class NeuralEasyFirst(TracedEncoder):
             raise ConfigurationError(
                 f'sketch_update must be "single" or "full", got {sketch_update!r}'
             )
-        if num_steps != "length" and not (isinstance(num_steps, int) and num_steps > 0):
+        if num_steps != "length" and not (type(num_steps) is int and num_steps > 0):
             raise ConfigurationError(
                 f'num_steps must be an integer of at least 1 or "length", got {num_steps!r}'
+            )
+        if min(preattention_dim, sketch_dim, context_size + 1) < 1:
+            raise ConfigurationError(
+                "expected a preattention_dim and a sketch_dim of at least 1 and a context_size of at least 0, "
+                f"got {preattention_dim}, {sketch_dim} and {context_size}"
             )
         self.attention = attention or ConstrainedSoftmaxTransform()
         self.sketch_update = sketch_update

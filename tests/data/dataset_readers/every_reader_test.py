@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader, SimpleDataLoader
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
@@ -112,6 +113,13 @@ def test_max_tokens_that_leaves_no_sentence_is_an_error(name, tmp_path):
     with pytest.raises(DataFormatError) as info:
         list(make(name, max_tokens=1).read(path))
     line_of(str(info.value), path)
+
+
+@every_reader
+@pytest.mark.parametrize("encoding", ["utf-9", "rot13"])
+def test_an_encoding_that_does_not_exist_is_an_error(name, encoding):
+    with pytest.raises(ConfigurationError):
+        make(name, encoding=encoding)
 
 
 def test_a_sentence_without_words_is_an_error():

@@ -69,9 +69,24 @@ class TestJsonLines:
         (warning,) = warnings_of(caplog)
         assert str(json_path) in warning
 
+    def test_labels_and_scores_may_be_numbers(self, json_path):
+        text = json.dumps({**SNLI, "gold_label": 1, "relatedness_score": 4.5})
+        (instance,) = read(make("sentence_pairs"), json_path, text)
+        assert instance["label"].label == "1"
+        (instance,) = read(make("sentence_pairs", gold="score"), json_path, text)
+        assert instance["score"].tensor.item() == 4.5
+
     @pytest.mark.parametrize(
         "line",
-        ["{", "[1]", "[" * 10**5, '{"sentence1": "a"}', '{"sentence1": "a", "sentence2": 2}'],
+        [
+            "{",
+            "[1]",
+            "[" * 10**5,
+            '{"sentence1": "a"}',
+            '{"sentence1": "a", "sentence2": 2}',
+            '{"sentence1": "a", "sentence2": "b", "gold_label": true}',
+            '{"sentence1": "a", "sentence2": "b", "gold_label": ["x"]}',
+        ],
     )
     def test_errors_name_file_and_line(self, json_path, line):
         text = f"{json.dumps(SNLI)}\n{line}\n"

@@ -70,6 +70,16 @@ def test_distribution_of_a_score_is_on_the_two_next_to_it_and_has_it_as_mean():
     torch.testing.assert_close(found @ output.scores, gold)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_low_precision_scores_have_only_the_error_of_their_features(dtype):
+    output, features, gold = ScoreOutput(2), torch.rand(3, 2).to(dtype), torch.tensor([1, 2.5, 5])
+    low = deepcopy(output).to(dtype)
+    output.load_state_dict(low.state_dict())
+    found, expected = low(features, gold), output(features.float(), gold)
+    torch.testing.assert_close(found["score"], expected["score"], rtol=0.02, atol=0)
+    torch.testing.assert_close(found["loss"], expected["loss"], rtol=0.05, atol=0.01)
+
+
 def test_loss_of_scores_is_the_mean_divergence():
     model, batch = build("scores")
     outputs = model(**batch)

@@ -148,7 +148,17 @@ class TestOptions:
         assert 0.7 * math.sqrt(6 / 21) < encoder.attention_vector.abs().max() <= math.sqrt(6 / 21)
 
     @pytest.mark.parametrize(
-        "options", [{"sketch_update": "both"}, {"num_steps": 0}, {"num_steps": "all"}], ids=str
+        "options",
+        [
+            {"sketch_update": "both"},
+            {"num_steps": 0},
+            {"num_steps": "all"},
+            {"num_steps": True},
+            {"sketch_dim": 0},
+            {"preattention_dim": 0},
+            {"context_size": -1},
+        ],
+        ids=str,
     )
     def test_bad_options_are_refused(self, options):
         with pytest.raises(ConfigurationError, match=next(iter(options))):
