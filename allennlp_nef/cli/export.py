@@ -12,17 +12,19 @@ Writes these files to FOLDER:
 
     tagger.onnx       the graph: from the indices of words or pieces to the scores of the labels
     tagger.int8.onnx  with --int8, the same graph with 8-bit weights
-    tagger.json       the vocabulary, the labels, and how scores become tags
-    tokenizer.json    the tokenizer, if the tagger has a pretrained encoder
-    runner.py         the program, which needs NumPy, onnxruntime and, with an encoder, tokenizers
+    tagger.json       the vocabulary, the labels, the tokenizer rules, and how scores become tags
+    tokenizer.json    the word pieces, if the tagger has a pretrained encoder
+    aligner.json.gz   the word aligner, if the archive has one
+    runner.py         the program, which needs NumPy, onnxruntime and, for word pieces, tokenizers
+    allennlp_nef      the modules that the program imports
 
     %(prog)s runs/ner/model.tar.gz exported
     python exported/runner.py < requests.jsonl > answers.jsonl
 
-The program accepts the same requests as `predict`, without options, and returns the same tags. It splits text at
-whitespace; for a quality estimator with a tokenizer of its own, such as qe-multilingual, requests must contain lists of
-words. It has no word aligner: the words of a translation are unaligned unless the request contains alignments. A
-pretrained encoder reads each text in a single window. Thresholds do not adapt to the requests.
+The program accepts the requests of `predict` and returns the same answers, apart from rounding. It does not have the
+options `attention`, `trace`, `label_probabilities` and `min_probability`, and a pretrained encoder reads each text in a
+single window. With the tokenizer `sacremoses`, requests must contain lists of words. A request that cannot be answered
+gets {"error": ...}.
 
 Supported: embeddings of words and affixes, or a pretrained encoder; aligned_pair and transformer_pair; the encoders
 lstm, gru and pass_through; neural_easy_first with csoftmax or softmax; and the tag heads softmax and crf.

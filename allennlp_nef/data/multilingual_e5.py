@@ -141,8 +141,9 @@ def dequantize(scales: Tensor, numbers: Tensor) -> Tensor:
     The low half of byte j belongs to weight j of its block and its high half to weight j + 16. With the scale d of the
     block, a half h is the weight d (h - 8).
     """
-    halves = torch.cat([numbers & 15, numbers >> 4], dim=-1)
-    return halves.float().sub_(8).mul_(scales)
+    numbers = numbers.float()  # ONNX has no shift of all integer types
+    high = (numbers / 16).floor_()
+    return torch.cat([numbers - 16 * high, high], dim=-1).sub_(8).mul_(scales.float())
 
 
 class FourBitEmbedding(torch.nn.Module):

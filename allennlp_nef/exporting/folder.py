@@ -1,5 +1,6 @@
 """The folder of an exported tagger: the graph, and the settings of the runner."""
 
+import importlib
 import json
 import logging
 import shutil
@@ -7,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -14,18 +16,28 @@ from allennlp.data import Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from allennlp_nef.data.token_indexers import AffixesIndexer
+from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.data.word_pieces import WordPiecesIndexer
 from allennlp_nef.errors import needing
 from allennlp_nef.exporting import runner
 from allennlp_nef.exporting.plain_tagger import PlainTagger, unsupported
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.predictors.base import TaggingPredictor
+from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner
+
+# The modules that the runner imports. They need NumPy at most.
+MODULES = (
+    *("errors", "data.chunks", "data.punctuation", "data.text_files", "predictors.requests"),
+    *("qe.aligner", "qe.layouts", "qe.spans"),
+)
+OPTIONAL_FILES = ("tagger.int8.onnx", "tokenizer.json", ALIGNER_NAME)
 
 
 def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) -> list[str]:
-    """Exports the tagger of a predictor. Returns the names of the files.
+    """Exports the tagger of a predictor. Returns the names of the files and folders.
 
-    With `int8`, also writes a graph with 8-bit weights.
+    With `int8`, also writes a graph with 8-bit weights. The files are complete before the first of them replaces a file
+    of an older export.
 
     # Raises
 
@@ -37,30 +49,51 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
         import onnxscript  # noqa: F401
 
     tagger = PlainTagger(predictor._model)
-    settings = settings_of(predictor, tagger)
-    folder.mkdir(parents=True, exist_ok=True)
-    names = ["tagger.onnx", "tagger.json", "runner.py"]
-    (folder / "tagger.json").write_text(json.dumps(settings), encoding="utf-8")
-    (folder / "tagger.int8.onnx").unlink(missing_ok=True)  # of an older export
-    shutil.copy(runner.__file__, folder / "runner.py")
-    if tagger.reader is not None:
-        names.append("tokenizer.json")
-        tagger.reader.tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
-    write_graph(tagger, settings, folder)
-    if int8:
-        names.append("tagger.int8.onnx")
-        quantize(folder / "tagger.onnx", folder / "tagger.int8.onnx")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f"{folder.name}-", dir=folder.parent) as temporary:
+        new = Path(temporary)
+        settings = settings_of(predictor, tagger, new)
+        (new / "tagger.json").write_text(json.dumps(settings), encoding="utf-8")
+        write_graph(tagger, settings, new)
+        if int8:
+            quantize(new / "tagger.onnx", new / "tagger.int8.onnx")
+        copy_runner(new)
+        names = sorted(path.name for path in new.iterdir())
+        for name in OPTIONAL_FILES:
+            (folder / name).unlink(missing_ok=True)  # of an older export
+        for path in new.rglob("*.*"):
+            target = folder / path.relative_to(new)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
     return names
 
 
-def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, Any]:
-    """The content of `tagger.json`. Raises a `UserError` for an indexer that cannot be exported."""
+def copy_runner(folder: Path) -> None:
+    """Copies the runner and the modules that it imports, in packages without code of their own."""
+    shutil.copy(runner.__file__, folder / "runner.py")
+    for name in MODULES:
+        source = importlib.import_module(f"allennlp_nef.{name}").__file__
+        target = folder / "allennlp_nef" / f"{name.replace('.', '/')}.py"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (target.parent / "__init__.py").touch()
+        shutil.copy(str(source), target)
+
+
+def settings_of(predictor: TaggingPredictor, tagger: PlainTagger, folder: Path) -> dict[str, Any]:
+    """The content of `tagger.json`. Writes the files of tokenizers and the aligner.
+
+    # Raises
+
+    `UserError`: an indexer that cannot be exported.
+    """
     model: Any = tagger.model
     dataset_reader: Any = predictor._dataset_reader
     head = model.tag_head
     settings: dict[str, Any] = {
         "labels": head.labels,
         "label_weights": head.label_weights.tolist(),
+        "continues": model.continues.tolist() if model.has_chunks else None,
+        "max_tokens": predictor.max_tokens,
         "chain": None,
         "qe": None,
         "window": None,
@@ -72,25 +105,48 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, A
             for side, indexers in dataset_reader.indexers.items()
         },
     }
+    tokenizers: dict[str, Any]
     if isinstance(head, CrfTagHead):
         settings["chain"] = [scores.tolist() for scores in head.constrained_chain()]
     if tagger.is_qe:
-        tokenizers = dataset_reader.source_tokenizer, dataset_reader.target_tokenizer
+        names = ("source", "target")
+        tokenizers = {name: getattr(dataset_reader, f"{name}_tokenizer") for name in names}
         settings["qe"] = {
-            "splits_text": tokenizers == (None, None),
             "tagged": dataset_reader.tagged,
             "eos": dataset_reader.eos,
             "bad_ids": model.bad_ids,
-            "ok": head.labels[model.ok_id],
+            "has_hter": model.sentence_score is not None,
             "temperature": model.temperature,
             "threshold": model.threshold_or_default,
         }
+        if dataset_reader.aligner is not None:
+            save_aligner(dataset_reader.aligner, str(folder / ALIGNER_NAME))
+    else:
+        tokenizers = {"sentence": getattr(predictor, "tokenizer", None)}
+    settings["rules"] = {
+        name: _rules(name, each or PunctuationTokenizer(), tagger, folder)
+        for name, each in tokenizers.items()
+    }
     if tagger.reader is not None:
+        tagger.reader.tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
         settings["window"] = {
             "slots": tagger.reader.template._slots,
             "max_length": tagger.reader.max_length,
         }
     return settings
+
+
+def _rules(field: str, tokenizer: Any, tagger: PlainTagger, folder: Path) -> dict[str, Any] | None:
+    """The options of the tokenizer of a field; None for a tokenizer that cannot be exported."""
+    if type(tokenizer) is not PunctuationTokenizer:
+        return None
+    name, pieces = None, tokenizer.pieces
+    if tagger.reader is not None and pieces is tagger.reader.tokenizer.backend_tokenizer:
+        name = "tokenizer.json"
+    elif pieces is not None:
+        name = f"{field}_pieces.json"
+        pieces.save(str(folder / name))
+    return {"split_cjk": tokenizer.split_cjk, "pieces": name}
 
 
 def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
@@ -109,11 +165,12 @@ def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
 
 def write_graph(tagger: PlainTagger, settings: dict[str, Any], folder: Path) -> None:
     """Writes `tagger.onnx`, for any number of sentences and words, with the inputs of the runner."""
-    words = list("abcde")
-    requests = ({"tokens": words[:n], "source": words[:3], "target": words[:n]} for n in (5, 3))
-    examples = [runner.parse(request, settings["qe"]) for request in requests]
-    arrays = runner.Indexer(settings, folder).inputs(examples)
-    fields = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    words, indexer = list("abcde"), runner.Indexer(settings, folder)
+    rows = [
+        indexer.inputs({side: words[: 4 if side == "source" else n] for side in settings["sides"]})
+        for n in (5, 3)
+    ]
+    fields = {name: torch.from_numpy(runner.stack([row[name] for row in rows])) for name in rows[0]}
     dims = {name: 3 if name in ("alignments", "similarity") else 2 for name in fields}
     shapes = {name: dict.fromkeys(range(n), torch.export.Dim.DYNAMIC) for name, n in dims.items()}
     with quiet(), torch.no_grad():

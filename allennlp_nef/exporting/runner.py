@@ -1,11 +1,10 @@
-"""Tags sentences with an exported tagger. Needs NumPy, onnxruntime and, for a pretrained encoder, tokenizers.
+"""Answers requests with an exported tagger. Needs NumPy, onnxruntime and, for word pieces, tokenizers.
 
     python runner.py < requests.jsonl > answers.jsonl
 
-`allennlp-nef export` copies this file into its folder. A request is a JSON object with `tokens` or `sentence`, or for
-quality estimation with `source`, `target` and optionally `alignments`: pairs such as [0, 0], or text such as "0-0 1-1".
-Without alignments, all words are unaligned. Sentences are lists of words, or text that is split at whitespace. Requests
-are not checked.
+`allennlp-nef export` copies this file into its folder, and beside it the modules of `allennlp_nef` that it imports.
+Requests and answers are those of `allennlp-nef predict`, except for `attention`, `trace`, `label_probabilities` and
+`min_probability`. A request that cannot be answered gets `{"error": ...}`.
 """
 
 import argparse
@@ -17,17 +16,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-from numpy import ndarray
+from numpy import log, ndarray
+
+from allennlp_nef.data.chunks import chunks_of
+from allennlp_nef.data.punctuation import split_punctuation
+from allennlp_nef.data.text_files import find_words, parse_object
+from allennlp_nef.errors import UserError
+from allennlp_nef.predictors.requests import PROBABILITY, TEXT, Check, check_request, check_words
+from allennlp_nef.qe import layouts
+from allennlp_nef.qe.aligner import load_aligner, similarity_matrix
+from allennlp_nef.qe.layouts import BAD, EOS, OK, links_of, tagged_side, without_eos
+from allennlp_nef.qe.spans import join_bad_words, token_offsets
 
 BATCH_SIZE = 64
 NUM_LINES = 4096  # requests that are sorted by length and tagged together
 UNKNOWN = 1
 PROVIDERS = ["CPUExecutionProvider"]
 UNKNOWN_WORD, PADDING_WORD = "@@UNKNOWN@@", "@@PADDING@@"
-EOS, GAP = "<EOS>", "<gap>"
-
+ID: Check = (lambda value: True, "any value")
+LINKS: Check = (lambda value: isinstance(value, str | list), "a string or a list")
+SENTENCE_FIELDS: dict[str, Check] = {
+    "id": ID,
+    "sentence": (lambda value: isinstance(value, str), "a string"),
+    "tokens": (lambda value: isinstance(value, list), "a list of words"),
+}
+PAIR_FIELDS: dict[str, Check] = {
+    "id": ID,
+    **{"source": TEXT, "target": TEXT, "alignments": LINKS, "threshold": PROBABILITY},
+}
 Sentence = dict[str, Any]
-"""The words of `tokens`; or of `source` and `target`, and `links`, pairs (source index, target index)."""
+"""A checked request: `words` are tagged, `sides` has the words of the inputs, `links` are for the pair."""
 
 
 class Runner:
@@ -48,85 +66,192 @@ class Runner:
         folder = Path(folder)
         self.settings = json.loads((folder / "tagger.json").read_text("utf-8"))
         self.indexer = Indexer(self.settings, folder)
+        self.rules = self.settings["rules"]
+        for rules in filter(None, self.rules.values()):
+            name = rules["pieces"]
+            shared = name == "tokenizer.json"
+            rules["pieces"] = self.indexer.tokenizer if shared else load_pieces(folder, name)
+        aligner = folder / "aligner.json.gz"
+        self.aligner = load_aligner(str(aligner)) if aligner.exists() else None
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         graph = folder / ("tagger.int8.onnx" if int8 else "tagger.onnx")
         self.session = onnxruntime.InferenceSession(graph, options, providers=PROVIDERS)
         self.input_names = [each.name for each in self.session.get_inputs()]
 
-    def tag(self, requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The answers to requests, in their order.
+    def tag(self, requests: Iterable[Any]) -> list[dict[str, Any]]:
+        """The answers to requests, in their order. A `UserError` in place of a request becomes its answer."""
+        answers: list[dict[str, Any]] = []
+        sentences: dict[int, Sentence] = {}
+        for i, request in enumerate(requests):
+            has_id = isinstance(request, dict) and request.get("id") is not None
+            answers.append({"id": request["id"]} if has_id else {})
+            try:
+                sentences[i] = self._sentence(request)
+            except UserError as error:
+                answers[i]["error"] = str(error)
+        full = [i for i, sentence in sentences.items() if "inputs" in sentence]
+        full.sort(key=lambda i: max(map(len, sentences[i]["sides"].values())))
+        for start in range(0, len(full), BATCH_SIZE):
+            batch = full[start : start + BATCH_SIZE]
+            for i, output in zip(batch, self._scores([sentences[i]["inputs"] for i in batch])):
+                sentences[i]["output"] = output
+        for i, sentence in sentences.items():
+            answer = self._pair_answer if self.settings["qe"] else self._sentence_answer
+            answers[i].update(answer(sentence, *sentence.get("output", ())))
+        return answers
 
-        An answer has `tokens` and `tags`; without a CRF `probabilities` of the tags; for quality estimation
-        `bad_probabilities` and `sentence_score`. Raises a `ValueError` for a text that does not fit into the window of
-        the encoder, and for a string if the tagger has a tokenizer, which is not exported.
-        """
-        sentences = [parse(request, self.settings["qe"]) for request in requests]
-        order = sorted(range(len(sentences)), key=lambda i: max(map(len, sentences[i].values())))
-        answers: dict[int, dict[str, Any]] = {}
-        for start in range(0, len(order), BATCH_SIZE):
-            chosen = order[start : start + BATCH_SIZE]
-            answers.update(zip(chosen, self._tag_batch([sentences[i] for i in chosen])))
-        return [answers[i] for i in range(len(sentences))]
+    def _scores(self, rows: Sequence[dict[str, ndarray]]) -> Iterator[tuple[Any, ...]]:
+        """The scores (words, labels) of each sentence and, if the model predicts it, the HTER."""
+        given = {name: stack([row[name] for row in rows]) for name in self.input_names}
+        scores, *hter = self.session.run(None, given)
+        return zip(scores.astype(float), *(each.tolist() for each in hter))
 
-    def _tag_batch(self, sentences: list[Sentence]) -> Iterator[dict[str, Any]]:
-        inputs = self.indexer.inputs(sentences)
-        given = {name: inputs[name] for name in self.input_names}
-        scores, *sentence_scores = self.session.run(None, given)
-        for row, sentence in enumerate(sentences):
-            words = sentence.get("tokens") or sentence["target"]
-            answer = {"tokens": words, **self._decode(scores[row, : len(words)].astype(float))}
-            if sentence_scores:
-                answer["sentence_score"] = float(sentence_scores[0][row])
-            yield answer
-
-    def _decode(self, scores: ndarray) -> dict[str, Any]:
-        """The part of an answer that follows from the scores of the words, (words, labels)."""
-        settings, labels, qe = self.settings, self.settings["labels"], self.settings["qe"]
-        if settings["chain"]:
-            best = viterbi(scores, *map(numpy.array, settings["chain"]))
-            return {"tags": [labels[i] for i in best]}
-        temperature = qe["temperature"] if qe else 1
-        table = softmax((scores - numpy.log(settings["label_weights"])) / temperature)
+    def _sentence(self, request: Any) -> Sentence:
+        """Checks a request and turns it into inputs. Raises a `UserError`."""
+        if isinstance(request, UserError):
+            raise request
+        limit, qe = self.settings["max_tokens"], self.settings["qe"]
         if not qe:
-            best = scores.argmax(-1)
-            probabilities = table[numpy.arange(len(best)), best].tolist()
-            return {"tags": [labels[i] for i in best], "probabilities": probabilities}
-        bad = table[:, qe["bad_ids"]].sum(-1)
-        worst = [labels[qe["bad_ids"][i]] for i in table[:, qe["bad_ids"]].argmax(-1)]
-        tags = [tag if p >= qe["threshold"] else qe["ok"] for tag, p in zip(worst, bad)]
-        return {
-            "tags": tags,
-            "bad_probabilities": bad.tolist(),
-            "sentence_score": bad.mean().item(),
+            check_request(request, SENTENCE_FIELDS, ())
+            if (request.get("sentence") is None) == (request.get("tokens") is None):
+                raise UserError("expected either sentence or tokens")
+            name = "sentence" if request.get("tokens") is None else "tokens"
+            words, offsets = self._words(request, name)
+            check_words(name, words, limit)
+            sides = {"tokens": words}
+            sentence: Sentence = {"words": words, "sides": sides, "offsets": offsets}
+            return {
+                **sentence,
+                "text": request.get("sentence"),
+                "inputs": self.indexer.inputs(sides),
+            }
+        check_request(request, PAIR_FIELDS, ("source", "target"))
+        (source, source_offsets), (target, offsets) = (
+            self._words(request, name) for name in ("source", "target")
+        )
+        check_words("source", source, limit)
+        if target:
+            check_words("target", target, limit)
+        tagged, words = qe["tagged"], without_eos(target)
+        is_empty = not words and tagged != "source"
+        if is_empty:
+            target, offsets = [], offsets and []
+        else:
+            layouts.check_words(source, target, tagged, {"source": "source", "target": "target"})
+        links, links_from = links_of(request.get("alignments"), len(source), len(words)), "given"
+        if links is None:
+            links_from = "computed" if self.aligner else "none"
+            links = self.aligner.align(source, words) if self.aligner else []
+        translation = [*words, EOS] if qe["eos"] else target
+        tokens, others, token_links = tagged_side(tagged, source, translation, links)
+        sentence = {"words": tokens, "source": source, "links": links, "links_from": links_from}
+        sentence |= {
+            "sides": {"source": others, "target": tokens},
+            "threshold": request.get("threshold"),
         }
+        offsets = source_offsets if tagged == "source" else offsets
+        if "gaps" not in tagged and offsets is not None:
+            text = request["source" if tagged == "source" else "target"]
+            sentence |= {"text": text, "offsets": offsets}
+        if not is_empty:
+            sentence["inputs"] = self.indexer.inputs(sentence["sides"], token_links)
+        return sentence
 
+    def _words(self, request: dict[str, Any], name: str) -> tuple[list[str], Any]:
+        """The words of a field and, for a string, the start and the end of each."""
+        text = request[name]
+        if isinstance(text, list):
+            return text, None
+        if self.rules[name] is None:
+            raise UserError(f"{name}: expected a list of words; the tokenizer cannot be exported")
+        has_eos = name == "target" and text.split()[-1:] == [EOS]
+        end = text.rindex(EOS) if has_eos else len(text)
+        offsets = split_punctuation(text[:end], **self.rules[name])
+        offsets += [(end, end + len(EOS))] * has_eos
+        return [text[start:end] for start, end in offsets], offsets
 
-def parse(request: dict[str, Any], qe: dict[str, Any] | None) -> Sentence:
-    """The sentence of a request; for quality estimation, `target` are the words that are tagged."""
+    def _sentence_answer(self, sentence: Sentence, scores: ndarray) -> dict[str, Any]:
+        settings, words = self.settings, sentence["words"]
+        scores = scores[: len(words)]
+        if settings["chain"]:
+            chain = [numpy.array(each) for each in settings["chain"]]
+            best = viterbi(scores, *chain)
+            table, following = chain_probabilities(scores, *chain)
+        else:
+            best = scores.argmax(-1).tolist()
+            table = softmax(scores - log(settings["label_weights"]))
+            following = numpy.broadcast_to(table[1:, None], (len(words) - 1, *[table.shape[1]] * 2))
+        probabilities = table[range(len(words)), best]
+        tags = [settings["labels"][i] for i in best]
+        answer = {"tokens": words, "tags": tags, "probabilities": probabilities.tolist()}
+        offsets = sentence["offsets"]
+        if settings["continues"]:
+            after = following[range(len(words) - 1), best[:-1]]  # the next label given this one
+            then = after[range(len(words) - 1), best[1:]]
+            ends = 1 - (after * numpy.array(settings["continues"])[best[:-1]]).sum(-1)
+            ends = numpy.append(ends, 1).clip(0, 1)  # the next word does not continue the chunk
+            text = " ".join(words) if offsets is None else sentence["text"]
+            places = offsets or find_words(text, words)
+            answer["spans"] = [
+                {
+                    "start": places[start][0],
+                    "end": places[end - 1][1],
+                    "type": kind,
+                    "text": text[places[start][0] : places[end - 1][1]],
+                    "probability": min(
+                        1.0, probabilities[start] * then[start : end - 1].prod() * ends[end - 1]
+                    ),
+                }
+                for start, end, kind in chunks_of(tags)
+            ]
+        if offsets is not None:
+            answer["offsets"] = [list(span) for span in offsets]
+        return answer
 
-    def words_of(name: str) -> list[str]:
-        value = request[name]
-        if qe and not qe["splits_text"] and isinstance(value, str):
-            raise ValueError(f"{name}: expected a list of words; the tokenizer is not exported")
-        return value.split() if isinstance(value, str) else value
-
-    if qe is None:
-        return {"tokens": words_of("tokens" if "tokens" in request else "sentence")}
-    source, target, links = words_of("source"), words_of("target"), request.get("alignments") or []
-    target = target[:-1] if target[-1] == EOS else target
-    links = [
-        tuple(map(int, link.split("-"))) if isinstance(link, str) else tuple(link)
-        for link in (links.split() if isinstance(links, str) else links)
-    ]
-    if qe["tagged"] == "source":
-        source, target, links = target, source, [(j, i) for i, j in links]
-    elif qe["tagged"] == "target_and_gaps":  # a gap has the links of the words beside it
-        target = [word for each in target for word in (GAP, each)] + [GAP]
-        links = [(i, k) for i, j in links for k in (2 * j, 2 * j + 1, 2 * j + 2)]
-    elif qe["tagged"] == "gaps" or qe["eos"]:
-        target = [*target, EOS]
-    return {"source": source, "target": target, "links": links}
+    def _pair_answer(
+        self, sentence: Sentence, scores: ndarray | None = None, hter: float = 1.0
+    ) -> dict[str, Any]:
+        """The answer to a pair. Without scores, the translation is empty: everything is missing."""
+        qe, labels, words = self.settings["qe"], self.settings["labels"], sentence["words"]
+        if scores is None:
+            table = numpy.eye(len(labels))[[qe["bad_ids"][-1]] * len(words)]
+        else:
+            weighted = scores[: len(words)] - log(self.settings["label_weights"])
+            table = softmax(weighted / qe["temperature"])
+        of_bad = table[:, qe["bad_ids"]]
+        bad = of_bad.sum(-1).clip(max=1).tolist()
+        threshold = qe["threshold"] if sentence["threshold"] is None else sentence["threshold"]
+        worst = [labels[qe["bad_ids"][i]] for i in of_bad.argmax(-1)]
+        tags = [tag if p >= threshold else OK for tag, p in zip(worst, bad)]
+        answer = {
+            "source": sentence["source"],
+            "tokens": words,
+            "tags": tags,
+            "bad_probabilities": bad,
+            "threshold": threshold,
+            "alignments": [list(link) for link in sorted(set(sentence["links"]))],
+            "alignments_from": sentence["links_from"],
+        }
+        text, offsets = token_offsets(sentence)
+        if qe["tagged"] == "target":
+            spans = join_bad_words(text, offsets, [None if tag == OK else tag for tag in tags], bad)
+            answer["spans"] = [
+                {
+                    name: value
+                    for name, value in span._asdict().items()
+                    if value != BAD or name != "severity"
+                }
+                for span in spans
+            ]
+        else:
+            answer["tagged"] = qe["tagged"]
+        if qe["has_hter"]:
+            answer["hter"] = hter
+        answer["expected_bad_share"] = sum(bad) / len(bad) if bad else 1.0
+        if sentence.get("offsets") is not None:
+            answer["offsets"] = [list(span) for span in offsets]
+        return answer
 
 
 class Indexer:
@@ -143,17 +268,15 @@ class Indexer:
     def __init__(self, settings: dict[str, Any], folder: Path) -> None:
         self.sides: dict[str, dict[str, Any]] = settings["sides"]
         self.window: dict[str, Any] | None = settings["window"]
-        if self.window is not None:
-            from tokenizers import Tokenizer
+        self.tokenizer = load_pieces(folder, "tokenizer.json" if self.window else None)
 
-            self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    def inputs(
+        self, sentence: dict[str, list[str]], links: Sequence[tuple[int, int]] = ()
+    ) -> dict[str, ndarray]:
+        """The inputs of a sentence by name, such as "alignments", or "tokens.affixes.prefixes" of an indexer.
 
-    def inputs(self, sentences: Sequence[Sentence]) -> dict[str, ndarray]:
-        """The inputs of a batch by name, such as "alignments", or "tokens.affixes.prefixes" of an indexer."""
-        rows = [self._inputs_of(sentence) for sentence in sentences]
-        return {name: stack([row[name] for row in rows]) for name in rows[0]}
-
-    def _inputs_of(self, sentence: Sentence) -> dict[str, ndarray]:
+        `sentence` has the words of each side; `links` are pairs (source index, target index).
+        """
         inputs: dict[str, Any] = {}
         pieces: dict[str, list[list[int]]] = {}  # the pieces of each word
         for side, indexers in self.sides.items():
@@ -179,10 +302,10 @@ class Indexer:
                     pieces[name] = [each.ids or [indexer["unknown_piece"]] for each in encoded]
         if self.window is not None:
             inputs |= self._fill_window(pieces, self.window)
-        if "links" in sentence:
-            inputs["similarity"] = similarity(sentence["target"], sentence["source"])
+        if "source" in sentence:
+            inputs["similarity"] = similarity_matrix(sentence["target"], sentence["source"])
             inputs["alignments"] = numpy.zeros_like(inputs["similarity"], dtype=bool)
-            for i, j in sentence["links"]:
+            for i, j in links:
                 inputs["alignments"][j, i] = True
         return {name: numpy.array(value) for name, value in inputs.items()}
 
@@ -205,18 +328,9 @@ class Indexer:
                 ids += [id_ for word in words for id_ in word]
             types += [type_] * (len(ids) - len(types))
         if len(ids) > window["max_length"]:
-            raise ValueError(f"a text has {len(ids)} pieces, more than {window['max_length']}")
+            raise UserError(f"a text has {len(ids)} pieces, more than {window['max_length']}")
         own = {"ids": ids, "types": types, "is_piece": [True] * len(ids)}
         return inputs | {f"{names[-1]}.{name}": row for name, row in own.items()}
-
-
-def similarity(target: Sequence[str], source: Sequence[str]) -> ndarray:
-    """How alike words are in lower case, (target, source): 2 for the same word, 1 for the same first four letters."""
-    rows = [
-        [2 if t == s else int(t[:4] == s[:4]) for s in map(str.lower, source)]
-        for t in map(str.lower, target)
-    ]
-    return numpy.array(rows, dtype=numpy.int8)
 
 
 def stack(arrays: Sequence[ndarray]) -> ndarray:
@@ -246,16 +360,56 @@ def viterbi(scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray)
     return tags[::-1]
 
 
+def chain_probabilities(
+    scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray
+) -> tuple[ndarray, ndarray]:
+    """The probabilities of a CRF: of each label (words, labels), and of the next label given each one.
+
+    The second is (words - 1, labels, next labels).
+    """
+    messages = [end]  # log sum exp of what can follow, from the last word back
+    for emissions in scores[:0:-1]:
+        extended = transitions + emissions + messages[-1]
+        highest = extended.max(-1, keepdims=True)
+        message = log(numpy.exp(extended - highest).sum(-1)) + highest[:, 0]
+        messages.append(message - message.max())
+    messages.reverse()
+    following = softmax(transitions + (scores + messages)[1:, None])
+    table = [softmax(start + scores[0] + messages[0])]
+    for each in following:
+        table.append(table[-1] @ each)
+    return numpy.array(table), following
+
+
+def load_pieces(folder: Path, name: str | None) -> Any:
+    """A tokenizer of word pieces; None without a name."""
+    if name is None:
+        return None
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(folder / name))
+
+
+def read_request(line: str) -> Any:
+    """The request of a line, or the `UserError` that becomes its answer."""
+    try:
+        return parse_object(line)
+    except ValueError as error:
+        return UserError(str(error))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Tags requests, one JSON object per line.")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--int8", action="store_true", help="use the graph with 8-bit weights")
     args = parser.parse_args()
     runner = Runner(Path(__file__).parent, args.threads, args.int8)
-    requests = (json.loads(line) for line in sys.stdin if line.strip())
+    sys.stdin.reconfigure(encoding="utf-8-sig")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    requests = (read_request(line) for line in sys.stdin if line.strip())
     while batch := list(islice(requests, NUM_LINES)):
         for answer in runner.tag(batch):
-            print(json.dumps(answer))
+            print(json.dumps(answer, ensure_ascii=False))
 
 
 if __name__ == "__main__":

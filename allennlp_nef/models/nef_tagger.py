@@ -278,7 +278,8 @@ class NefTagger(Model):
         """The trace of each sentence. If the rows are steps, it has the tags after each of them."""
         trace, names = output["trace"], self.tag_head.labels
         steps = []
-        for states in () if trace.outputs is None else trace.outputs.unbind(1):
+        for step in range(trace.attention.size(1)) if trace.output_after else ():
+            states = trace.output_after(step)
             tag_ids, table = self.decode(self.tag_head.scores(states), output["mask"])
             steps.append((tag_ids, _chosen(table, tag_ids)))
         arrays = [torch.stack(each, 1).cpu().numpy() for each in zip(*steps)]
@@ -295,6 +296,12 @@ class NefTagger(Model):
         """What a row of the trace is called; None if the tagger has no trace."""
         last = parts_of(self.decoder or self.encoder)[-1]
         return last.step_name if isinstance(last, TracedEncoder) else None
+
+    @property
+    def needs_square_memory(self) -> bool:
+        """Whether memory grows with the square of the length of a sentence, even without a trace."""
+        parts = [part for each in (self.encoder, self.decoder) if each for part in parts_of(each)]
+        return any(getattr(part, "needs_square_memory", False) for part in parts)
 
     @property
     def title(self) -> str:

@@ -21,8 +21,8 @@ class EncoderTrace:
     """The attention of each row, such as a step, to the words: (batch, rows, tokens), 0 in padding."""
     num_rows: torch.Tensor
     """The number of rows of each sentence without padding: (batch,)."""
-    outputs: torch.Tensor | None = None
-    """The output that the encoder would have if each row were the last one: (batch, rows, tokens, output_dim)."""
+    output_after: Callable[[int], torch.Tensor] | None = None
+    """The output (batch, tokens, output_dim) that the encoder would have if the row of this index were the last one."""
 
 
 class TracedEncoder(Seq2SeqEncoder):
@@ -30,6 +30,8 @@ class TracedEncoder(Seq2SeqEncoder):
 
     step_name: ClassVar[str] = "step"
     """What a row of the trace is called."""
+    needs_square_memory: ClassVar[bool] = False
+    """Whether memory grows with the square of the length of a sentence, even without a trace."""
 
     def __init__(self, input_dim: int, output_dim: int, bidirectional: bool) -> None:
         super().__init__()

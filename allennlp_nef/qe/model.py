@@ -245,8 +245,8 @@ class WordQeTagger(NefTagger):
         for metric in self.bad_metrics:
             scores.update(metric.get_metric(reset))
         predicted = "expected_bad_share" if self.sentence_score is None else "hter"
-        for metric in self.score_metrics:
-            for name, score in metric.get_metric(reset).items():
+        for score_metric in self.score_metrics:
+            for name, score in score_metric.get_metric(reset).items():
                 scores[f"{predicted}_{name}"] = score
         return scores
 

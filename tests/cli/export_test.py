@@ -12,19 +12,20 @@ from allennlp_nef.predictors.archives import load_predictor
 from tests.cli.commands import output
 from tests.predictors.small_models import save_run
 
-REQUEST = {"sentence": "Anna Berg met officials in Rome ."}
+REQUEST = {"tokens": ["Anna", "Berg", "met", "officials", "in", "Rome", "."]}
 
 
 def test_exported_archive_tags_like_the_predictor(tmp_path):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     save_run(tmp_path / "run")
-    names = ["tagger.onnx", "tagger.json", "runner.py", "tagger.int8.onnx"]
+    names = ["allennlp_nef", "runner.py", "tagger.int8.onnx", "tagger.json", "tagger.onnx"]
     lines = output(command, tmp_path / "run", tmp_path / "out", "--int8")
     assert lines == f"{tmp_path / 'out'}: {', '.join(names)}\n"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
     (answer,) = Runner(tmp_path / "out").tag([REQUEST])
     assert answer["tags"] == load_predictor(str(tmp_path / "run")).predict_json(REQUEST)["tags"]
+    assert not [path.name for path in tmp_path.iterdir() if path.name not in ("run", "out")]
 
 
 def test_missing_archive_and_missing_package_are_errors(tmp_path, monkeypatch):

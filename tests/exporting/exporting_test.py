@@ -1,12 +1,14 @@
 """An exported tagger gives the answers of the predictor, without torch."""
 
 import json
+import shutil
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 
 import pytest
 import torch
+from allennlp.data.tokenizers import WhitespaceTokenizer
 from allennlp.modules.seq2seq_encoders import (
     GruSeq2SeqEncoder,
     LstmSeq2SeqEncoder,
@@ -15,17 +17,23 @@ from allennlp.modules.seq2seq_encoders import (
 
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.errors import UserError
+from allennlp_nef.exporting import folder as folder_module
 from allennlp_nef.exporting.folder import write_folder
 from allennlp_nef.exporting.plain_tagger import PlainRecurrent, PlainSketching, PlainTagger
-from allennlp_nef.exporting.runner import Indexer, Runner, parse
+from allennlp_nef.exporting.runner import Runner
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
     SoftmaxTransform,
     SparsemaxTransform,
 )
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
-from allennlp_nef.qe.reader import WmtWordQeReader
-from tests.exporting.small_taggers import requests_for, tagger_of
+from tests.exporting.small_taggers import (
+    EMPTY,
+    INVALID,
+    assert_same_answers,
+    requests_for,
+    tagger_of,
+)
 from tests.small_transformer import save_bert
 
 pytest.importorskip("onnxruntime")
@@ -53,81 +61,77 @@ def exported(transformer, tmp_path_factory):
     return export
 
 
+@pytest.fixture
+def export_again(exported, tmp_path, monkeypatch):
+    """`export_again(name)`: a new folder of a tagger that has changed apart from its graph."""
+
+    def export(name):
+        predictor, _, folder = exported(name)
+        copy = partial(shutil.copy, folder / "tagger.onnx")
+        monkeypatch.setattr(folder_module, "write_graph", lambda tagger, settings, to: copy(to))
+        write_folder(predictor, tmp_path)
+        return Runner(tmp_path)
+
+    return export
+
+
 @pytest.mark.parametrize(
     ("name", "max_words"),
     [("crf", 12), ("length", 5), ("gaps", 12), ("transformer", 2), ("transformer that aligns", 2)],
 )
 def test_answers_are_those_of_the_predictor(exported, name, max_words):
     predictor, words, folder = exported(name)
-    requests = requests_for(predictor, words, max_words)
-    answers = Runner(folder).tag(requests)
-    kept = {"tokens", "tags", "probabilities", "bad_probabilities", "sentence_score"}
-    kept -= {"probabilities"} if name == "crf" else set()
-    assert len({tag for answer in answers for tag in answer["tags"]}) > 1
-    for expected, answer in zip(predictor.predict_batch_json(requests), answers):
-        assert answer.keys() == kept & expected.keys()
-        for field, value in answer.items():
-            is_text = field in ("tokens", "tags")
-            assert value == (
-                expected[field] if is_text else pytest.approx(expected[field], abs=1e-5)
-            )
+    requests = [*requests_for(predictor, words, max_words), *INVALID, *EMPTY]
+    answers = assert_same_answers(predictor, Runner(folder), requests)
+    assert len({tag for answer in answers for tag in answer.get("tags", ())}) > 1
+    assert any(answer.get("spans") for answer in answers) == (name not in ("length", "gaps"))
 
 
 def test_runner_needs_neither_torch_nor_this_package(exported):
     *_, folder = exported("crf")
-    block = "import sys; sys.modules.update(dict.fromkeys(['torch', 'allennlp', 'allennlp_nef']))"
-    run = (
-        f"{block}; import runpy; runpy.run_path({str(folder / 'runner.py')!r}, run_name='__main__')"
-    )
-    lines = '{"sentence": "Anna met Paul in Rome ."}\n\n{"tokens": ["Rome"]}\n'
+    block = "import sys; sys.modules.update(dict.fromkeys(['torch', 'allennlp']))"
+    run = f"sys.path.insert(0, {str(folder)!r}); import runner; runner.main()"
+    lines = '\ufeff{"sentence": "Änne met Paul in Rome."}\n\n{"tokens": ["Rome"]}\n{"id": 1}\n{\n'
     for options in ([], ["--int8", "--threads", "2"]):
-        command = [sys.executable, "-c", f"import sys; sys.argv[1:] = {options}; {run}"]
-        done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
-        assert [len(answer["tags"]) for answer in answers] == [6, 1]
-
-
-@pytest.mark.parametrize("alignments", [None, "0-1 1-0", ["0-1", "1-0"], [[0, 1], [1, 0]]])
-@pytest.mark.parametrize(
-    ("tagged", "eos"),
-    [
-        ("target", False),
-        ("target", True),
-        ("gaps", False),
-        ("target_and_gaps", False),
-        ("source", False),
-    ],
-)
-def test_runner_tags_what_the_reader_tags(tagged, eos, alignments):
-    reader = WmtWordQeReader(tagged=tagged, eos=eos, word_similarity=True)
-    source, target = ["the", "Hotel", "here"], ["Das", "HOTEL,", "ist", "das", "hote", "!"]
-    links = [(0, 1), (1, 0)] if alignments else None
-    instance = reader.text_to_instance(source, target, links)
-    request = {"source": " ".join(source), "target": target, "alignments": alignments}
-    sentence = parse(request, {"tagged": tagged, "eos": eos, "splits_text": True})
-    for side in ("source", "target"):
-        assert sentence[side] == [token.text for token in instance[side]]
-    inputs = Indexer({"sides": {}, "window": None}, None).inputs([sentence])
-    for name in ("alignments", "similarity"):
-        assert inputs[name][0].tolist() == instance[name].tensor.tolist()
+        command = [sys.executable, "-c", f"{block}; sys.argv[1:] = {options}; {run}"]
+        done = subprocess.run(command, input=lines.encode(), capture_output=True, check=True)
+        first, second, third, last = map(json.loads, done.stdout.decode().splitlines())
+        assert first["tokens"] == ["Änne", "met", "Paul", "in", "Rome", "."]
+        assert (
+            len(second["tags"]) == 1 and list(third) == ["id", "error"] and list(last) == ["error"]
+        )
 
 
 def test_text_longer_than_the_window_is_an_error(exported):
     *_, folder = exported("transformer")
-    with pytest.raises(ValueError, match="pieces"):
-        Runner(folder).tag([{"source": "word " * 40, "target": "word"}])
+    long, short = {"source": "word " * 40, "target": "word"}, {"source": "a", "target": "b"}
+    answers = Runner(folder).tag([long, short])
+    assert ["error" in answer for answer in answers] == [True, False]
 
 
-def test_string_is_an_error_if_its_tokenizer_is_not_exported(exported, tmp_path, monkeypatch):
+def test_string_is_an_error_if_its_tokenizer_is_not_exported(exported, export_again, monkeypatch):
     predictor, _, folder = exported("transformer that aligns")
     request = {"source": ["one"], "target": ["two", "words"]}
-    (expected,) = Runner(folder).tag([request])
-    monkeypatch.setattr(predictor._dataset_reader, "target_tokenizer", PunctuationTokenizer())
-    write_folder(predictor, tmp_path)
-    runner = Runner(tmp_path)
-    assert runner.tag([request]) == [expected]
-    with pytest.raises(ValueError, match="expected a list of words"):
-        runner.tag([{"source": ["one"], "target": "two words"}])
+    monkeypatch.setattr(predictor._dataset_reader, "target_tokenizer", WhitespaceTokenizer())
+    runner = export_again("transformer that aligns")
+    answers = runner.tag([request, {"source": "one", "target": "two words"}])
+    assert answers[0] == Runner(folder).tag([request])[0] and list(answers[1]) == ["error"]
+
+
+def test_pieces_of_unspaced_text_are_exported(exported, export_again, transformer, monkeypatch):
+    predictor, *_ = exported("crf")
+    rules = PunctuationTokenizer(split_cjk=True, pieces_of=transformer)
+    monkeypatch.setattr(predictor, "tokenizer", rules)
+    assert_same_answers(predictor, export_again("crf"), [{"sentence": "Rome 東京です, ภาษา."}])
+
+
+def test_failure_leaves_the_old_folder_as_it_was(exported, export_again, tmp_path, monkeypatch):
+    export_again("crf")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    monkeypatch.setattr(folder_module, "write_graph", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_folder(exported("length")[0], tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
 
 
 @pytest.mark.parametrize("kind", [LstmSeq2SeqEncoder, GruSeq2SeqEncoder])

@@ -3,13 +3,17 @@
 import random
 from itertools import islice
 
+import pytest
 import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from allennlp_nef.data.tokenizers import PunctuationTokenizer
+from allennlp_nef.qe.aligner import learn_aligner
 from tests.predictors.small_models import with_value
+from tests.qe.qe_files import read
 from tests.small_experiment import ROOT, config_of, with_encoder
 
 # The training config of each tagger, and what it has in place of the values there.
@@ -58,23 +62,89 @@ def tagger_of(name, transformer):
         parameter.data *= 3
     fields = ("source", "target") if model.default_predictor == "word_qe" else ("tokens",)
     words = {token.text for instance in instances for field in fields for token in instance[field]}
-    return Predictor.by_name(model.default_predictor)(model, reader), sorted(words)
+    predictor = Predictor.by_name(model.default_predictor)(model, reader)
+    if predictor.task == "word_qe":
+        reader.source_tokenizer = reader.target_tokenizer = PunctuationTokenizer()
+    else:
+        predictor.tokenizer = PunctuationTokenizer()
+    if name == "gaps":
+        words_and_links = read(str(ROOT / config["validation_data_path"]))
+        pairs = [(each.source, each.target, each.alignments) for each in words_and_links]
+        reader.aligner = learn_aligner(pairs)
+    return predictor, sorted(words)
 
 
 def requests_for(predictor, words, max_words, number=60):
-    """Requests of 1 to `max_words` words, some of them unseen, with and without alignments."""
+    """Requests of 1 to `max_words` words, some of them unseen: lists and strings, with and without alignments."""
     rng = random.Random(0)
     words = [*rng.sample(words, 20), "@@PADDING@@", "Änne", "ROME", "anna", "house"]
 
-    def sentence():
-        return [rng.choice(words) for _ in range(rng.randint(1, max_words))]
+    def sentence(is_text):
+        chosen = [rng.choice(words) for _ in range(rng.randint(1, max_words))]
+        return "  ".join(chosen) if is_text else chosen
 
-    if predictor.task != "word_qe":
-        return [{"tokens": sentence()} for _ in range(number)]
     requests = []
     for i in range(number):
-        source, target = sentence(), sentence()
-        links = [[rng.randrange(len(source)), rng.randrange(len(target))] for _ in range(i % 4)]
-        given = [links, " ".join(f"{i}-{j}" for i, j in links)][i % 2]
-        requests.append({"source": source, "target": " ".join(target), "alignments": given})
+        is_text = i % 3 == 0
+        if predictor.task != "word_qe":
+            requests.append({"id": i, "sentence" if is_text else "tokens": sentence(is_text)})
+            continue
+        source, target = sentence(False), sentence(is_text)
+        requests.append({"id": [i], "source": source, "target": target})
+        if i % 5 == 1:
+            requests[-1]["threshold"] = 0.1
+        if i % 2 == 1 and not is_text:
+            links = [[rng.randrange(len(source)), rng.randrange(len(target))] for _ in range(i % 4)]
+            given = [links, " ".join(f"{i}-{j}" for i, j in links)][i % 4 // 2]
+            requests[-1]["alignments"] = given
     return requests
+
+
+INVALID = [
+    *([], {}, {"id": 3}, {"tokens": []}, {"tokens": ["a b"]}, {"tokens": [1]}, {"sentence": " "}),
+    *({"sentence": "a", "tokens": ["a"]}, {"sentence": 1}, {"id": "x", "tokens": ["a"] * 1001}),
+    *({"source": "a", "id": 1}, {"source": "", "target": "a"}, {"source": ["a"], "target": [""]}),
+    {"source": ["<EOS>"], "target": ["a"]},
+    {"source": ["a"], "target": ["a"], "alignments": "0-1"},
+    {"source": ["a"], "target": ["a"], "alignments": [[0]]},
+    {"source": ["a"], "target": ["a"], "threshold": 2},
+    {"source": ["a"], "target": ["a"], "other": 2},
+]
+EMPTY = [
+    {"source": ["a"], "target": target} for target in ("", " ", [], "<EOS>", ["<EOS>"], " <EOS> ")
+]
+
+
+def assert_same_answers(predictor, runner, requests):
+    """Asserts that a runner gives the answers of a predictor, up to the wording of errors. Returns the answers."""
+    predictor.on_error = "skip"
+    answers = runner.tag(requests)
+    expected_answers = predictor.predict_batch_json(requests)
+    assert len(answers) == len(expected_answers)
+    for expected, answer in zip(expected_answers, answers):
+        if "error" in expected:
+            assert answer.keys() == expected.keys() and answer.get("id") == expected.get("id")
+            continue
+        expected.pop("threshold_from", None)
+        score = expected.pop("sentence_score", None)
+        if score is not None:
+            new_name = "hter" if "expected_bad_share" in expected else "expected_bad_share"
+            expected[new_name] = score
+        assert answer.keys() == expected.keys()
+        for field, value in answer.items():
+            _assert_close(value, expected[field])
+    return answers
+
+
+def _assert_close(value, expected):
+    """Asserts that the numbers of two JSON values differ by at most 1e-5 and everything else is equal."""
+    if isinstance(expected, dict):
+        assert value.keys() == expected.keys()
+        for name in value:
+            _assert_close(value[name], expected[name])
+    elif isinstance(expected, list):
+        assert len(value) == len(expected)
+        for pair in zip(value, expected):
+            _assert_close(*pair)
+    else:
+        assert value == (pytest.approx(expected, abs=1e-5) if type(expected) is float else expected)

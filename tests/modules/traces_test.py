@@ -40,5 +40,5 @@ def test_the_trace_of_compose_is_the_trace_of_its_last_part():
     inputs, mask = torch.randn(1, 3, 4), torch.ones(1, 3, dtype=torch.bool)
     output, trace = run_encoder(encoder, inputs, mask, trace=True)
     assert torch.equal(output, encoder(inputs, mask))
-    assert trace.attention.shape == (1, 2, 3) and torch.equal(trace.outputs[:, -1], output)
+    assert trace.attention.shape == (1, 2, 3) and torch.equal(trace.output_after(1), output)
     assert run_encoder(dropout, inputs, mask, trace=True)[1] is None

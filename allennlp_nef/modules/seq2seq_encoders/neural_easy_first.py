@@ -143,8 +143,10 @@ class NeuralEasyFirst(TracedEncoder):
         output = self._dropout(self._output(inputs, sketches))
         if attention is None or history is None:
             return output, None
-        outputs = self._output(inputs.unsqueeze(1).expand(-1, history.size(1), -1, -1), history)
-        return output, EncoderTrace(attention, num_steps, outputs)
+        after = history.unbind(1)
+        return output, EncoderTrace(
+            attention, num_steps, lambda step: self._output(inputs, after[step])
+        )
 
     def _tag_scores(
         self,

@@ -10,6 +10,8 @@ from overrides import overrides
 from allennlp_nef.modules.traces import EncoderTrace, TagScorer, TracedEncoder
 from allennlp_nef.nn.util import exclude_scores, in_float32_at_least, zero_padding
 
+NUM_ROWS = 64  # words whose scores are computed at once
+
 
 @Seq2SeqEncoder.register("position_aware_self_attention")
 class PositionAwareSelfAttention(TracedEncoder):
@@ -52,6 +54,7 @@ class PositionAwareSelfAttention(TracedEncoder):
     """
 
     step_name = "word"
+    needs_square_memory = True
     title = "Position-aware self-attention"
 
     def __init__(
@@ -137,9 +140,11 @@ class PositionAwareSelfAttention(TracedEncoder):
         placed = inputs
         if self.absolute:
             placed = inputs + sinusoids(positions, inputs.size(2)).to(inputs.dtype)
-        # (batch, tokens, tokens, hidden_dim)
-        hidden = (self.query(placed).unsqueeze(2) + self.key(placed).unsqueeze(1)).tanh()
-        scores = in_float32_at_least(hidden @ self.vector)  # Eqs. 5 and 6
+        keys = self.key(placed).unsqueeze(1)  # (batch, 1, tokens, hidden_dim)
+        # Eqs. 5 and 6. A few rows at a time: (batch, rows, tokens, hidden_dim) is large.
+        blocks = self.query(placed).unsqueeze(2).split(NUM_ROWS, dim=1)
+        scores = torch.cat([(queries + keys).tanh() @ self.vector for queries in blocks], dim=1)
+        scores = in_float32_at_least(scores)
         if self.gaussian:  # Eq. 10
             scores = scores - self.alpha * 2 * (distances.to(scores) / self.window).square()
         if self.relative:  # Eq. 11

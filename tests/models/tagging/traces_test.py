@@ -73,6 +73,15 @@ def test_rows_of_self_attention_are_words(joined):
         assert trace.provisional_tags is None
 
 
+def test_self_attention_needs_square_memory():
+    joined = compose(lstm(), self_attention(6))
+    needs = [
+        make_tagger(**options).needs_square_memory
+        for options in ({}, {"decoder": decoder()}, {"encoder": joined})
+    ]
+    assert needs == [False, False, True]
+
+
 def test_taggers_without_a_traced_encoder_have_no_trace():
     for options in ({}, {"decoder": {"type": "pass_through", "input_dim": 6}}):
         assert not {"attention", "trace"} & set(results_of(make_tagger(**options))[0])
