@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -11,26 +12,38 @@ from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import allennlp.commands.predict
+import torch
 from allennlp.commands import Subcommand
 from allennlp.commands.predict import _PredictManager
+from allennlp.commands.train import TrainModel
+from allennlp.common.checks import check_for_gpu
+from allennlp.common.params import parse_overrides
 from allennlp.common.util import JsonDict
+from allennlp.data import Vocabulary
+from allennlp.models import archival
+from allennlp.version import VERSION as ALLENNLP_VERSION
 from overrides import overrides
 
 from allennlp_nef.cli.shared import (
+    add_trust,
     check_outputs,
     is_stdout,
     json_object,
     open_output,
     positive,
     print_lines,
+    read_config,
     writing,
 )
 from allennlp_nef.data.text_files import read_lines
-from allennlp_nef.errors import UserError, needing
+from allennlp_nef.errors import UserError, needing, raised_in
+from allennlp_nef.predictors.archives import checked_archive, load_archive_safely
 from allennlp_nef.predictors.base import Line
 from allennlp_nef.resources import folders
+from allennlp_nef.version import VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +66,9 @@ def extend(name: str) -> None:
             subparser: argparse.ArgumentParser = super().add_subparser(parser)
             run = subparser.get_default("func")
             subparser.set_defaults(func=lambda args: function(args, run))
+            if name in ARCHIVES:
+                add_trust(subparser)
+                subparser.set_defaults(func=lambda args: _with_archive(name, args, run))
             if name == "serve":
                 subparser.usage = "%(prog)s ARCHIVE [options]"  # `program.run` adds --archive-path
             if name == "predict":
@@ -62,16 +78,47 @@ def extend(name: str) -> None:
             return subparser
 
 
+def _with_archive(name: str, args: argparse.Namespace, run: Run) -> None:
+    """Runs a command with the folder of a checked archive in place of the archive."""
+    check_for_gpu(args.cuda_device)
+    options = vars(args)
+    with checked_archive(options[ARCHIVES[name]], trust=args.trust) as folder:
+        options[ARCHIVES[name]] = folder
+        COMMANDS[name](args, run)
+
+
 def train(args: argparse.Namespace, run: Run) -> None:
-    """Trains a model, then prints the best epoch and the path of the archive to standard error."""
-    run(args)
-    if args.dry_run:
-        return
+    """Trains a model, then prints the best epoch and the path of the archive to standard error.
+
+    If the training cannot start, the folder that was made for it is removed.
+    """
+    config = read_config(args.param_path, args.overrides)
+    trainer = config.get("trainer")
+    epochs = trainer.get("num_epochs") if isinstance(trainer, dict) else None
+    if isinstance(epochs, int) and epochs < 1:  # AllenNLP would have nothing to archive
+        raise UserError(f"trainer.num_epochs: expected at least 1, got {epochs}")
     folder = Path(args.serialization_dir)
-    config, metrics = (
-        json.loads((folder / name).read_text(encoding="utf-8"))
-        for name in ("config.json", "metrics.json")
-    )
+    is_new = not folder.is_dir() or not any(folder.iterdir())
+    if not (is_new or args.recover or args.force):
+        raise UserError(f"{folder}: not empty ({_advice(folder)})")
+    try:
+        # A config may start from another model: `from_archive`, `_pretrained`.
+        with patch.object(archival, "load_archive", load_archive_safely):
+            run(args)
+    except BaseException as error:
+        if is_new and not _has_weights(folder) and not raised_in(error, TrainModel.run):
+            shutil.rmtree(folder, ignore_errors=True)
+        elif isinstance(error, KeyboardInterrupt):
+            raise type(error)(f"{folder} ({_advice(folder)})") from error
+        raise
+    if args.dry_run:
+        vocabulary = Vocabulary.from_files(folder / "vocabulary")
+        sizes = {name: vocabulary.get_vocab_size(name) for name in vocabulary.get_namespaces()}
+        print(f"vocabulary: {folder / 'vocabulary'}", file=sys.stderr)
+        for name, size in sorted(sizes.items()):
+            print(f"  {name}: {size}", file=sys.stderr)
+        return
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     tracked = config["trainer"].get("validation_metric", "-loss")
     names = [name[1:] for name in ([tracked] if isinstance(tracked, str) else tracked)]
     scores = {name: metrics.get(f"best_validation_{name}") for name in names}
@@ -80,6 +127,35 @@ def train(args: argparse.Namespace, run: Run) -> None:
         best = f"best epoch: {metrics['best_epoch']} (of 0 to {metrics.get('epoch')})"
         print(", ".join([best, *lines]), file=sys.stderr)
     print(f"model: {folder / 'model.tar.gz'}", file=sys.stderr)
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.glob("*.th"))
+
+
+def _advice(folder: Path) -> str:
+    """How to train again in a folder."""
+    return "--recover continues the training" if _has_weights(folder) else "--force starts again"
+
+
+def find_lr(args: argparse.Namespace, run: Run) -> None:
+    """Searches for a learning rate, with AllenNLP's trainer in place of `nef`, which has the same options."""
+    with needing("plot", "find-lr"):
+        import matplotlib  # noqa: F401
+    trainer = read_config(args.param_path, args.overrides).get("trainer")
+    if isinstance(trainer, dict) and trainer.get("type") == "nef":
+        overrides = {**parse_overrides(args.overrides), "trainer.type": "gradient_descent"}
+        args.overrides = json.dumps(overrides)
+    run(args)
+    print(f"learning rates: {Path(args.serialization_dir, 'lr-losses.png')}", file=sys.stderr)
+
+
+def check_install(args: argparse.Namespace, run: Run) -> None:
+    """Imports the modules of AllenNLP, and prints the versions."""
+    run(args)
+    versions = {"allennlp_nef": VERSION, "allennlp": ALLENNLP_VERSION, "torch": torch.__version__}
+    print_lines(f"{name} {version}" for name, version in versions.items())
+    print_lines([f"GPUs: {torch.cuda.device_count()}"])
 
 
 def evaluate(args: argparse.Namespace, run: Run) -> None:
@@ -169,4 +245,10 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Run], None]] = {
     "evaluate": evaluate,
     "predict": predict,
     "serve": serve,
+    "find-lr": find_lr,
+    "test-install": check_install,
 }
+ARCHIVES = {"evaluate": "archive_file", "predict": "archive_file", "serve": "archive_path"}
+"""The commands that load an archive, and the names of its argument."""
+LEFT_OUT = ("checklist", "push-to-hf")
+"""Commands of AllenNLP that do not run with current versions of the packages that they need."""

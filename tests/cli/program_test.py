@@ -1,5 +1,6 @@
 """The program `allennlp-nef`: help, exit statuses, errors in one line, and its defaults for AllenNLP's commands."""
 
+import argparse
 import io
 import os
 import re
@@ -26,10 +27,11 @@ CONFIG = "training_configs/qe_nef_f.jsonnet"
 
 @pytest.fixture
 def command(monkeypatch):
-    """`command(function)`: the commands of AllenNLP call a function instead."""
+    """`command(function)`: every command calls a function instead."""
 
     def replace(function):
-        monkeypatch.setattr("allennlp.commands.main", lambda prog: function())
+        args = argparse.Namespace(func=lambda args: function())
+        monkeypatch.setattr("allennlp_nef.cli.program.parse", lambda command: args)
 
     return replace
 
@@ -140,10 +142,10 @@ def test_an_archive_to_serve_may_be_the_first_argument(nef, tmp_path, monkeypatc
     monkeypatch.setattr(server, "_get_predictor", lambda args: args.archive_path)
     monkeypatch.setattr(server, "WSGIServer", lambda address, app: pages.append(app) or FakeServer)
     (tmp_path / "index.html").write_text("own")
-    for arguments in (["a"], ["--archive-path", "a", "--static-dir", tmp_path]):
+    for arguments in (["qe-en-de"], ["--archive-path", "qe-en-de", "--static-dir", tmp_path]):
         assert nef("serve", *arguments, "--port", 0) == 0
     with socket.create_server(("127.0.0.1", 0)) as other:
-        assert nef("serve", "a", "--port", other.getsockname()[1]) == 2
+        assert nef("serve", "qe-en-de", "--port", other.getsockname()[1]) == 2
     assert len(pages) == 2
     capsys.readouterr()
     assert nef("serve", "--help") == 0
