@@ -106,7 +106,7 @@ def train(args: argparse.Namespace, run: Run) -> None:
         with patch.object(archival, "load_archive", load_archive_safely):
             run(args)
     except BaseException as error:
-        if is_new and not _has_weights(folder) and not raised_in(error, TrainModel.run):
+        if is_new and not any(folder.glob("*.th")) and not raised_in(error, TrainModel.run):
             shutil.rmtree(folder, ignore_errors=True)
         elif isinstance(error, KeyboardInterrupt):
             raise type(error)(f"{folder} ({_advice(folder)})") from error
@@ -129,13 +129,10 @@ def train(args: argparse.Namespace, run: Run) -> None:
     print(f"model: {folder / 'model.tar.gz'}", file=sys.stderr)
 
 
-def _has_weights(folder: Path) -> bool:
-    return any(folder.glob("*.th"))
-
-
 def _advice(folder: Path) -> str:
     """How to train again in a folder."""
-    return "--recover continues the training" if _has_weights(folder) else "--force starts again"
+    has_checkpoint = any(folder.glob("training_state_*.th"))
+    return "--recover continues the training" if has_checkpoint else "--force starts again"
 
 
 def find_lr(args: argparse.Namespace, run: Run) -> None:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NoReturn
@@ -138,13 +138,9 @@ def is_mistake(error: Exception) -> bool:
     What AllenNLP raises while it reads a config and builds the objects in it is a mistake in the config. What the
     functions of its commands raise themselves is a mistake in the options.
     """
-    import torch
-    from allennlp.common import FromParams, Params
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import cached_path
-    from allennlp.common.params import parse_overrides
-    from allennlp.common.util import import_module_and_submodules, prepare_environment
-    from allennlp.predictors import Predictor
+    from allennlp.common.util import import_module_and_submodules
 
     from allennlp_nef.errors import UserError, raised_in
 
@@ -157,16 +153,35 @@ def is_mistake(error: Exception) -> bool:
     if isinstance(error, ImportError) and raised_in(error, import_module_and_submodules):
         return True
     *_, (frame, _) = walk_tb(error.__traceback__)
-    if frame.f_globals["__name__"].startswith("allennlp.commands."):
-        return True
-    building = (Params.from_file, parse_overrides, FromParams.from_params, Predictor.from_archive)
-    # `torch.save` has an error of its own for a full disk.
-    return raised_in(error, *building, prepare_environment, torch.save)
+    is_of_command = frame.f_globals["__name__"].startswith("allennlp.commands.")
+    return is_of_command or place_of(error) is not None
+
+
+def place_of(error: Exception) -> str | None:
+    """What was read or built from a config, or saved, when an error was raised."""
+    import torch
+    from allennlp.common import FromParams, Params
+    from allennlp.common.params import parse_overrides, with_overrides
+    from allennlp.common.util import prepare_environment
+    from allennlp.predictors import Predictor
+
+    names: dict[Any, Callable[[dict[str, Any]], str]] = {
+        Params.from_file: lambda variables: str(variables["params_file"]),
+        parse_overrides: lambda _: "--overrides",
+        with_overrides: lambda _: "--overrides",
+        FromParams.from_params: lambda variables: variables["cls"].__name__,
+        Predictor.from_archive: lambda _: "predictor",
+        prepare_environment: lambda _: "random seeds",
+        # It has an error of its own for a full disk.
+        torch.save: lambda _: "cannot save (is the disk full?)",
+    }
+    names = {getattr(each, "__func__", each).__code__: name for each, name in names.items()}
+    frames = [frame for frame, _ in walk_tb(error.__traceback__) if frame.f_code in names]
+    return names[frames[-1].f_code](frames[-1].f_locals) if frames else None
 
 
 def message_of(error: Exception) -> str:
-    """An error in one line, with the class that was being built from a config."""
-    from allennlp.common import FromParams
+    """An error in one line."""
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import CACHE_DIRECTORY
 
@@ -181,8 +196,6 @@ def message_of(error: Exception) -> str:
         if is_missing and Path(CACHE_DIRECTORY).is_relative_to(file):
             message += " (ALLENNLP_CACHE_ROOT sets another folder for downloads)"
     elif not isinstance(error, UserError | ConfigurationError):
-        frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-        from_params = FromParams.from_params.__func__.__code__  # type: ignore[attr-defined]
-        built = [frame.f_locals["cls"].__name__ for frame in frames if frame.f_code is from_params]
-        message = ": ".join([*built[-1:], message]) + f" ({TRACEBACK} shows where)"
+        places = filter(None, [place_of(error)])
+        message = ": ".join([*places, message]) + f" ({TRACEBACK} shows where)"
     return message
