@@ -196,6 +196,8 @@ def message_of(error: Exception) -> str:
         if is_missing and Path(CACHE_DIRECTORY).is_relative_to(file):
             message += " (ALLENNLP_CACHE_ROOT sets another folder for downloads)"
     elif not isinstance(error, UserError | ConfigurationError):
-        places = filter(None, [place_of(error)])
-        message = ": ".join([*places, message]) + f" ({TRACEBACK} shows where)"
+        place = place_of(error)
+        if place is not None and place not in message:
+            message = f"{place}: {message}"
+        message += f" ({TRACEBACK} shows where)"
     return message
