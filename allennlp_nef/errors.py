@@ -1,7 +1,8 @@
 """Errors that users can fix. Any module may import them; they need only the standard library."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from typing import Any
 
 
@@ -40,3 +41,21 @@ def quote(value: Any, length: int = 40) -> str:
     """The `repr` of a value for a message, cut to `length` characters."""
     text = repr(value)
     return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line. An `OSError` is its file and the system's message."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {(error.strerror or str(error)).lower()}"
+    # A `ConfigurationError` quotes itself.
+    message = " ".join(str(getattr(error, "message", None) or error).split())
+    speaks = isinstance(error, OSError | ImportError | RuntimeError | TypeError | ValueError)
+    if message and (speaks or hasattr(error, "message")):
+        return message
+    return f"{type(error).__name__}: {message}"  # such as the key of a `KeyError`
+
+
+def raised_in(error: BaseException, *functions: Callable[..., Any]) -> bool:
+    """Whether an error was raised while one of the functions was running."""
+    codes = {getattr(function, "__func__", function).__code__ for function in functions}
+    return any(frame.f_code in codes for frame, _ in walk_tb(error.__traceback__))

@@ -28,9 +28,10 @@ import torch
 from allennlp.commands.evaluate import evaluate_from_archive
 
 import allennlp_nef
-from allennlp_nef.cli.calibrate import calibrate, copy_archive
+from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.cli.card import card
-from allennlp_nef.predictors.archives import unpack
+from allennlp_nef.cli.shared import writing
+from allennlp_nef.predictors.archives import copy_archive, unpack
 from allennlp_nef.resources import trained_models
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,7 +78,8 @@ def set_threshold(archive: Path, threshold: float) -> None:
     with tarfile.open(archive) as members:
         model = json.load(members.extractfile("config.json"))["model"]
     model.pop("initializer", None)
-    copy_archive(str(archive), archive, {**model, "threshold": threshold})
+    with writing(archive) as draft:
+        copy_archive(str(archive), draft, {**model, "threshold": threshold})
 
 
 def halve_weights(archive: Path, output: Path) -> None:

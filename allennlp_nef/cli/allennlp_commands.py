@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,27 +12,39 @@ from io import TextIOWrapper
 from itertools import tee
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import allennlp.commands.predict
+import torch
 from allennlp.commands import Subcommand
 from allennlp.commands.predict import _PredictManager
+from allennlp.commands.train import TrainModel
+from allennlp.common.checks import check_for_gpu
+from allennlp.common.params import parse_overrides
 from allennlp.common.util import JsonDict
+from allennlp.data import Vocabulary
+from allennlp.models import archival
+from allennlp.version import VERSION as ALLENNLP_VERSION
 from overrides import overrides
 
 from allennlp_nef.cli.shared import (
     add_threshold,
+    add_trust,
     check_outputs,
     is_stdout,
     json_object,
     open_output,
     positive,
     print_lines,
+    read_config,
     writing,
 )
 from allennlp_nef.data.text_files import read_lines
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, needing, raised_in
+from allennlp_nef.predictors.archives import checked_archive, load_archive_safely
 from allennlp_nef.predictors.base import NefPredictor
 from allennlp_nef.qe.layouts import OK
+from allennlp_nef.version import VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +64,9 @@ def extend(name: str) -> None:
             subparser: argparse.ArgumentParser = super().add_subparser(parser)
             run = subparser.get_default("func")
             subparser.set_defaults(func=lambda args: function(args, run))
+            if name in ARCHIVES:
+                add_trust(subparser)
+                subparser.set_defaults(func=lambda args: _with_archive(name, args, run))
             if name == "predict":
                 subparser.set_defaults(batch_size=64)
                 subparser._option_string_actions["--batch-size"].type = positive
@@ -58,16 +74,45 @@ def extend(name: str) -> None:
             return subparser
 
 
+def _with_archive(name: str, args: argparse.Namespace, run: Run) -> None:
+    """Runs a command with the folder of a checked archive in place of the archive."""
+    check_for_gpu(args.cuda_device)
+    with checked_archive(args.archive_file, trust=args.trust) as args.archive_file:
+        COMMANDS[name](args, run)
+
+
 def train(args: argparse.Namespace, run: Run) -> None:
-    """Trains a model, then prints the best epoch and the path of the archive to standard error."""
-    run(args)
-    if args.dry_run:
-        return
+    """Trains a model, then prints the best epoch and the path of the archive to standard error.
+
+    If the training cannot start, the folder that was made for it is removed.
+    """
+    config = read_config(args.param_path, args.overrides)
+    trainer = config.get("trainer")
+    epochs = trainer.get("num_epochs") if isinstance(trainer, dict) else None
+    if isinstance(epochs, int) and epochs < 1:  # AllenNLP would have nothing to archive
+        raise UserError(f"trainer.num_epochs: expected at least 1, got {epochs}")
     folder = Path(args.serialization_dir)
-    config, metrics = (
-        json.loads((folder / name).read_text(encoding="utf-8"))
-        for name in ("config.json", "metrics.json")
-    )
+    is_new = not folder.is_dir() or not any(folder.iterdir())
+    if not (is_new or args.recover or args.force):
+        raise UserError(f"{folder}: not empty ({_advice(folder)})")
+    try:
+        # A config may start from another model: `from_archive`, `_pretrained`.
+        with patch.object(archival, "load_archive", load_archive_safely):
+            run(args)
+    except BaseException as error:
+        if is_new and not any(folder.glob("*.th")) and not raised_in(error, TrainModel.run):
+            shutil.rmtree(folder, ignore_errors=True)
+        elif isinstance(error, KeyboardInterrupt):
+            raise type(error)(f"{folder} ({_advice(folder)})") from error
+        raise
+    if args.dry_run:
+        vocabulary = Vocabulary.from_files(folder / "vocabulary")
+        sizes = {name: vocabulary.get_vocab_size(name) for name in vocabulary.get_namespaces()}
+        print(f"vocabulary: {folder / 'vocabulary'}", file=sys.stderr)
+        for name, size in sorted(sizes.items()):
+            print(f"  {name}: {size}", file=sys.stderr)
+        return
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     tracked = config["trainer"].get("validation_metric", "-loss")
     names = [name[1:] for name in ([tracked] if isinstance(tracked, str) else tracked)]
     scores = {name: metrics.get(f"best_validation_{name}") for name in names}
@@ -76,6 +121,32 @@ def train(args: argparse.Namespace, run: Run) -> None:
         best = f"best epoch: {metrics['best_epoch']} (of 0 to {metrics.get('epoch')})"
         print(", ".join([best, *lines]), file=sys.stderr)
     print(f"model: {folder / 'model.tar.gz'}", file=sys.stderr)
+
+
+def _advice(folder: Path) -> str:
+    """How to train again in a folder."""
+    has_checkpoint = any(folder.glob("training_state_*.th"))
+    return "--recover continues the training" if has_checkpoint else "--force starts again"
+
+
+def find_lr(args: argparse.Namespace, run: Run) -> None:
+    """Searches for a learning rate, with AllenNLP's trainer in place of `nef`, which has the same options."""
+    with needing("plot", "find-lr"):
+        import matplotlib  # noqa: F401
+    trainer = read_config(args.param_path, args.overrides).get("trainer")
+    if isinstance(trainer, dict) and trainer.get("type") == "nef":
+        overrides = {**parse_overrides(args.overrides), "trainer.type": "gradient_descent"}
+        args.overrides = json.dumps(overrides)
+    run(args)
+    print(f"learning rates: {Path(args.serialization_dir, 'lr-losses.png')}", file=sys.stderr)
+
+
+def check_install(args: argparse.Namespace, run: Run) -> None:
+    """Imports the modules of AllenNLP, and prints the versions."""
+    run(args)
+    versions = {"allennlp_nef": VERSION, "allennlp": ALLENNLP_VERSION, "torch": torch.__version__}
+    print_lines(f"{name} {version}" for name, version in versions.items())
+    print_lines([f"GPUs: {torch.cuda.device_count()}"])
 
 
 def evaluate(args: argparse.Namespace, run: Run) -> None:
@@ -180,4 +251,10 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Run], None]] = {
     "train": train,
     "evaluate": evaluate,
     "predict": predict,
+    "find-lr": find_lr,
+    "test-install": check_install,
 }
+ARCHIVES = ("evaluate", "predict")
+"""The commands that load an archive."""
+LEFT_OUT = ("checklist", "push-to-hf")
+"""Commands of AllenNLP that do not run with current versions of the packages that they need."""

@@ -1,10 +1,8 @@
 """`allennlp-nef calibrate`: the temperature and the threshold of a quality estimator, fitted to labeled data."""
 
 import argparse
-import io
 import json
 import os
-import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from allennlp_nef.cli.shared import (
     Column,
     add_batches,
     add_trust,
+    is_stdout,
     percent,
     save_figure,
     table_text,
@@ -60,11 +59,14 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         cuda_device=args.cuda_device,
         trust=args.trust,
     )
+    paths = list(filter(None, (args.output, args.plot)))
+    if any(map(is_stdout, paths)):
+        return
     if args.json:
         yield json.dumps(results, indent=2)
         return
     yield as_text(results)
-    for path in filter(None, (args.output, args.plot)):
+    for path in paths:
         yield f"wrote {path}"
 
 
@@ -94,7 +96,7 @@ def calibrate(
 
     `UserError`: an invalid option, an archive of another task, or data without gold tags of both kinds.
     """
-    from allennlp_nef.predictors.archives import load_archive_safely
+    from allennlp_nef.predictors.archives import copy_archive, load_archive_safely
     from allennlp_nef.qe.calibration import calibrate_model
     from allennlp_nef.qe.model import WordQeTagger
     from allennlp_nef.qe.predictor import WordQePredictor
@@ -121,24 +123,9 @@ def calibrate(
         figure = reliability_plot(f"{model.title} on {data}", series, calibration.threshold)
         save_figure(figure, Path(plot))
     options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
-    copy_archive(path, Path(output), {**config["model"], **options})
+    with writing(Path(output)) as draft:
+        copy_archive(path, draft, {**config["model"], **options})
     return {"archive": archive, "data": data, "output": output, **calibration.to_json()}
-
-
-def copy_archive(path: str, output: Path, model: Mapping[str, Any]) -> None:
-    """Copies an archive with another `model` in its config."""
-    with (
-        writing(output) as draft,
-        tarfile.open(path) as old,
-        tarfile.open(draft, "w:gz", compresslevel=1) as new,
-    ):
-        for member in old:
-            file = old.extractfile(member) if member.isfile() else None
-            if file is not None and os.path.normpath(member.name) == "config.json":
-                config = {**json.load(file), "model": model}
-                text = json.dumps(config, indent=4).encode("utf-8")
-                member.size, file = len(text), io.BytesIO(text)
-            new.addfile(member, file)
 
 
 def as_text(results: Mapping[str, Any]) -> str:

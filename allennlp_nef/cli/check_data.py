@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 from typing import Any
 
-from allennlp_nef.cli.shared import Column, percent, table_text
+from allennlp_nef.cli.shared import Column, percent, read_config, table_text
 from allennlp_nef.data.text_files import data_paths
 from allennlp_nef.errors import DataFormatError, UserError, quote
 
@@ -96,7 +96,7 @@ def check_data(
     if (config is None) == (reader is None):
         raise UserError("expected either a config or --reader")
     if config is not None:
-        settings = Params.from_file(config, overrides).as_dict(quiet=True)
+        settings = read_config(config, overrides)
     else:
         settings = with_overrides({"dataset_reader": {"type": reader}}, parse_overrides(overrides))
     paths = {}
@@ -115,11 +115,11 @@ def check_data(
         raise UserError("expected data: --train, --dev or --test")
     splits: dict[str, Split] = {}
     for name, path in paths.items():
-        options = settings["dataset_reader"]
-        if name != "train":
-            options = settings.get("validation_dataset_reader") or options
+        key = "dataset_reader"
+        if name != "train" and settings.get("validation_dataset_reader"):
+            key = "validation_dataset_reader"
         splits[name] = Split(path)
-        splits[name].read(DatasetReader.from_params(Params(dict(options))))
+        splits[name].read(DatasetReader.from_params(Params(settings).duplicate().pop(key)))
     results = {}
     for number, (name, split) in enumerate(splits.items()):
         results[name] = split.to_json()

@@ -1,24 +1,35 @@
 """The program `allennlp-nef`: AllenNLP's commands with the components and the commands of this package.
 
-It is a thin layer over `allennlp.commands.main`: archives are loaded safely, user errors are reported in one line, and
-a few commands do more (see `allennlp_commands`).
+It differs from the program `allennlp`: archives are loaded safely, a mistake of the user is reported in one line, and a
+few commands do more (see `allennlp_commands`).
 """
 
+import argparse
 import errno
 import logging
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from traceback import walk_tb
+from typing import Any, NoReturn
 
 TRACEBACK = "--traceback"
 
 
+class Terminated(KeyboardInterrupt):
+    """The signal SIGTERM, which ends the program like Ctrl-C."""
+
+
 def main() -> None:
     """Runs the program with the arguments of the command line."""
+
+    def terminate(*_: Any) -> NoReturn:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
     sys.exit(run(sys.argv[1:]))
 
 
@@ -27,50 +38,83 @@ def run(arguments: Sequence[str]) -> int:
 
     # Returns
 
-    `int`: the exit status, 2 for an error in options, data or archives. With `--traceback` anywhere among the
+    `int`: the exit status, 2 for a mistake in options, configs, data or archives. With `--traceback` anywhere among the
     arguments, such an error is raised. Everything else that goes wrong is a bug and is raised.
     """
     level = os.environ.setdefault("ALLENNLP_LOG_LEVEL", "WARNING")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
     logging.getLogger("filelock").setLevel(logging.WARNING)
     logging.setLogRecordFactory(record_on_own_line)
+    logging.raiseExceptions = False  # a log that cannot be written, such as on a full disk
 
-    from allennlp.commands import main as run_allennlp
-    from allennlp.common.checks import ConfigurationError
-
-    from allennlp_nef.cli import allennlp_commands, subcommands
-    from allennlp_nef.errors import UserError
-    from allennlp_nef.predictors.archives import safe_archives
-    from allennlp_nef.version import VERSION
+    from allennlp.common.util import import_module_and_submodules
 
     shows_traceback = TRACEBACK in arguments
     command = [argument for argument in arguments if argument != TRACEBACK] or ["--help"]
-    if command == ["--version"]:
-        print(f"allennlp-nef {VERSION}")
-        return 0
-    sys.argv = ["allennlp-nef", *command]
     try:
-        if command[0] in allennlp_commands.COMMANDS:
-            allennlp_commands.extend(command[0])
-        elif command[0] in ("serve", "--help", "-h"):
-            with suppress(ImportError):  # it registers a command of the same name
-                import allennlp_server.commands.server_simple  # noqa: F401
-            subcommands.register("serve")
-        with safe_archives():
-            run_allennlp(prog="allennlp-nef")
+        args = parse(command)
+        for package in getattr(args, "include_package", []):
+            import_module_and_submodules(package)
+        args.func(args)
     except BrokenPipeError:  # the reader of our output has stopped, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        return 130
-    except (UserError, ConfigurationError, OSError) as error:
-        if shows_traceback or is_bug(error):
+    except KeyboardInterrupt as error:
+        report(f"interrupted: {error}" if error.args else "interrupted")
+        return 143 if isinstance(error, Terminated) else 130
+    except Exception as error:
+        if shows_traceback or not is_mistake(error):
             raise
-        for bar in progress_bars():  # end its line
-            bar.close()
-        print(f"allennlp-nef: error: {message_of(error)}", file=sys.stderr)
+        report(f"error: {message_of(error)}")
         return 2
     return 0
+
+
+def parse(command: Sequence[str]) -> argparse.Namespace:
+    """The options of a command of AllenNLP, of this package, or of a plugin."""
+    from allennlp.commands import ArgumentParserWithDefaults, Subcommand
+    from allennlp.common.plugins import import_plugins
+
+    from allennlp_nef.cli import allennlp_commands, subcommands
+    from allennlp_nef.version import VERSION
+
+    class Parser(ArgumentParserWithDefaults):
+        """Reports an unknown option of a command as the mistake in that command that it is, in one line."""
+
+        def parse_known_args(self, *args: Any, **options: Any) -> Any:
+            namespace, unknown = super().parse_known_args(*args, **options)
+            if unknown:
+                self.error(f"unknown arguments: {' '.join(unknown)}")
+            return namespace, unknown
+
+        def error(self, message: str) -> NoReturn:
+            self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+    name = command[0]
+    if name in allennlp_commands.COMMANDS:
+        allennlp_commands.extend(name)
+    import_plugins()
+    subcommands.register("serve")  # in place of the command of allennlp-server
+    parser = Parser(
+        prog="allennlp-nef",
+        description="Train, evaluate and run sequence taggers and MT quality estimators.",
+    )
+    parser.add_argument("--version", action="version", version=f"allennlp-nef {VERSION}")
+    commands = parser.add_subparsers(title="Commands", metavar="COMMAND", required=True)
+    for each in sorted(set(Subcommand.list_available()) - set(allennlp_commands.LEFT_OUT)):
+        subcommand = Subcommand.by_name(each)()
+        subparser = subcommand.add_subparser(commands)
+        if subcommand.requires_plugins:
+            help_text = "additional packages to include"
+            subparser.add_argument("--include-package", action="append", default=[], help=help_text)
+    return parser.parse_args(command)
+
+
+def report(line: str) -> None:
+    """Prints a line to standard error, below a progress bar."""
+    for bar in progress_bars():  # end its line
+        bar.close()
+    print(f"allennlp-nef: {line}", file=sys.stderr)
 
 
 def record_on_own_line(*args: Any, **options: Any) -> logging.LogRecord:
@@ -87,25 +131,72 @@ def progress_bars() -> list[Any]:
     return list(tqdm._instances)
 
 
-def is_bug(error: Exception) -> bool:
-    """Whether an error is not the user's, such as an `OSError` without a file name."""
-    # `cached_path` names the file in the message only.
-    is_named = isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None
-    is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
-    return isinstance(error, OSError) and not is_named and not is_full
+def is_mistake(error: Exception) -> bool:
+    """Whether an error is in options, configs, data or archives, or comes from a full disk.
+
+    What AllenNLP raises while it reads a config and builds the objects in it is a mistake in the config. What the
+    functions of its commands raise themselves is a mistake in the options.
+    """
+    from allennlp.common.checks import ConfigurationError
+    from allennlp.common.file_utils import cached_path
+    from allennlp.common.util import import_module_and_submodules
+
+    from allennlp_nef.errors import UserError, raised_in
+
+    if isinstance(error, UserError | ConfigurationError):
+        return True
+    if isinstance(error, OSError):
+        # `cached_path` names the file in the message only.
+        is_named = isinstance(error, FileNotFoundError) or error.filename is not None
+        return is_named or error.errno == errno.ENOSPC or raised_in(error, cached_path)
+    if isinstance(error, ImportError) and raised_in(error, import_module_and_submodules):
+        return True
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    is_of_command = frame.f_globals["__name__"].startswith("allennlp.commands.")
+    return is_of_command or place_of(error) is not None
+
+
+def place_of(error: Exception) -> str | None:
+    """What was read or built from a config, or saved, when an error was raised."""
+    import torch
+    from allennlp.common import FromParams, Params
+    from allennlp.common.params import parse_overrides, with_overrides
+    from allennlp.common.util import prepare_environment
+    from allennlp.predictors import Predictor
+
+    names: dict[Any, Callable[[dict[str, Any]], str]] = {
+        Params.from_file: lambda variables: str(variables["params_file"]),
+        parse_overrides: lambda _: "--overrides",
+        with_overrides: lambda _: "--overrides",
+        FromParams.from_params: lambda variables: variables["cls"].__name__,
+        Predictor.from_archive: lambda _: "predictor",
+        prepare_environment: lambda _: "random seeds",
+        # It has an error of its own for a full disk.
+        torch.save: lambda _: "cannot save (is the disk full?)",
+    }
+    names = {getattr(each, "__func__", each).__code__: name for each, name in names.items()}
+    frames = [frame for frame, _ in walk_tb(error.__traceback__) if frame.f_code in names]
+    return names[frames[-1].f_code](frames[-1].f_locals) if frames else None
 
 
 def message_of(error: Exception) -> str:
-    """An error in one line; an `OSError` as its file and the system's message."""
+    """An error in one line."""
+    from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import CACHE_DIRECTORY
 
-    if isinstance(error, OSError) and error.filename is not None:
-        message = f"{error.filename}: {(error.strerror or str(error)).lower()}"
-        is_missing = not os.path.exists(error.filename)
-        if is_missing and Path(CACHE_DIRECTORY).is_relative_to(error.filename):
+    from allennlp_nef.errors import UserError, describe
+
+    message = describe(error)
+    if isinstance(error, OSError):
+        file = error.filename
+        if file is None and error.errno == errno.ENOSPC:
+            return f"no space left for the output, or in {tempfile.gettempdir()} (TMPDIR)"
+        is_missing = file is not None and not os.path.exists(file)
+        if is_missing and Path(CACHE_DIRECTORY).is_relative_to(file):
             message += " (ALLENNLP_CACHE_ROOT sets another folder for downloads)"
-        return message
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"no space left for the output, or in {tempfile.gettempdir()} (TMPDIR)"
-    message = getattr(error, "message", None) or str(error)  # a `ConfigurationError` quotes itself
-    return " ".join(str(message).split())
+    elif not isinstance(error, UserError | ConfigurationError):
+        place = place_of(error)
+        if place is not None and place not in message:
+            message = f"{place}: {message}"
+        message += f" ({TRACEBACK} shows where)"
+    return message

@@ -13,6 +13,7 @@ from allennlp_nef.cli.shared import (
     add_threshold,
     add_trust,
     check_outputs,
+    is_stdout,
     percent,
     write_text,
     writing,
@@ -99,6 +100,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         cuda_device=args.cuda_device,
         trust=args.trust,
     )
+    paths = list(filter(None, (args.output, args.annotated)))
+    if any(map(is_stdout, paths)):
+        return
     if args.json:
         yield json.dumps(figures)
         return
@@ -106,7 +110,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     for name, total in (("sentences", figures["scored"]), ("words", figures["words"])):
         flagged = figures[f"flagged_{name}"]
         yield f"{flagged} of {total} {name} are flagged: {percent(flagged / max(total, 1))}%"
-    for path in filter(None, (args.output, args.annotated)):
+    for path in paths:
         yield f"wrote {path}"
 
 

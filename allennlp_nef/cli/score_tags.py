@@ -72,7 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", type=positive, default=1, metavar="N", help="files per system")
     add("--trials", type=positive, default=10_000, metavar="N", help="samples in the comparison")
     add("--seed", type=int, default=0, metavar="N", help="random seed of the comparison")
-    add("--confusions", type=int, default=0, metavar="N", help="list the N most frequent errors")
+    add(
+        "--confusions",
+        type=positive,
+        default=0,
+        metavar="N",
+        help="list the N most frequent errors",
+    )
     add("--leaderboard", action="store_true", help="print a table, the best system first")
     add("--json", action="store_true", help="print JSON instead of tables")
     add("--encoding", default="utf-8", help="encoding of the files (error spans: always UTF-8)")
@@ -235,11 +241,13 @@ def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
     systems = results["systems"]
     run, has_runs = systems[0]["runs"][0], len(systems[0]["runs"]) > 1
     is_single = len(systems) == 1 and not has_runs and not leaderboard
-    columns: list[Column]
-    confusions = []
-    if is_single and run.get("confusions"):
-        columns = [(name, name, str) for name in ("gold", "predicted", "count")]
-        confusions.append(table_text(columns, run["confusions"]))
+    columns: list[Column] = [(name, name, str) for name in ("gold", "predicted", "count")]
+    confusions = [
+        ("" if is_single else f"{each['path']}\n") + table_text(columns, each["confusions"])
+        for system in systems
+        for each in system["runs"]
+        if each.get("confusions")
+    ]
     if is_single and "f1-overall" in run["scores"]:
         return "\n\n".join([conlleval_text(results["tokens"], run), *confusions])
     unit = f"{results['tokens']} {results['unit']} in " if results["unit"] else ""

@@ -1,6 +1,7 @@
 """Shared by the commands: options, tables and output files."""
 
 import argparse
+import errno
 import json
 import os
 import shutil
@@ -28,6 +29,18 @@ def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str,
     if not isinstance(parsed, dict):
         raise UserError(f"{option}: expected a JSON object, got {quote(value)}")
     return parsed
+
+
+def read_config(path: str, overrides: str = "") -> dict[str, Any]:
+    """Reads a config in Jsonnet, with changes to it."""
+    from allennlp.common import Params
+
+    if os.path.isdir(path):  # Jsonnet would abort
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    config: Any = Params.from_file(path, overrides).params
+    if not isinstance(config, dict):
+        raise UserError(f"{path}: expected an object, got {quote(config)}")
+    return config
 
 
 def positive(text: str) -> int:
@@ -129,19 +142,33 @@ def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
 def writing(path: Path) -> Iterator[Path]:
     """A temporary file that replaces `path` when the context ends without an error. Missing folders are created.
 
-    If `path` cannot be replaced, because it is standard output ("-"), a pipe or a device, the content is copied to it.
+    A symbolic link stays a link, and a file keeps its permissions. After an interruption, what was written is in a file
+    with the ending `.partial`. If `path` cannot be replaced, because it is standard output ("-"), a pipe or a device,
+    the content is copied to it.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     is_copied = is_stdout(path) or (path.exists() and not path.is_file())
+    path = path if is_copied else path.resolve()
     if not is_copied:
         path.parent.mkdir(parents=True, exist_ok=True)
     folder = None if is_copied else path.parent
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{path.name}-") as temporary:
         draft = Path(temporary) / path.name
-        yield draft
+        try:
+            yield draft
+        except KeyboardInterrupt as interruption:
+            if is_copied or not draft.exists():
+                raise
+            partial = path.with_name(f"{path.name}.partial")
+            os.replace(draft, partial)
+            raise type(interruption)(f"{partial} is incomplete") from interruption
         if is_copied:
             with open(draft, "rb") as content, open_output(path, "wb") as output:
                 shutil.copyfileobj(content, output)
         else:
+            if path.exists():
+                shutil.copymode(path, draft)
             os.replace(draft, path)
 
 

@@ -1,32 +1,33 @@
 """Archives: loads trained models without running code that their files refer to.
 
 AllenNLP's loader writes members of an archive to any path, evaluates Jsonnet, which can read files, and imports and
-calls whatever a dotted `"type"` refers to. The functions that do so are wrapped here; the wrappers take effect only in
-`safe_archives`. Torch loads the weights and reads only tensors (`weights_only`).
+calls whatever a dotted `"type"` refers to. Therefore `checked_archive` unpacks an archive and checks its config, and
+AllenNLP loads the folder. Torch loads the weights and reads only tensors (`weights_only`).
 """
 
 import gzip
+import io
 import json
 import os
 import re
-import shutil
 import tarfile
-import tempfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import IO, Any
 
-from allennlp.common import Params, Registrable
+from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.file_utils import cached_path
 from allennlp.models import archival
-from allennlp.nn import util
+from allennlp.nn.util import read_state_dict
 from allennlp.predictors import Predictor
 
-from allennlp_nef.errors import ArchiveError, UserError, quote
+from allennlp_nef.errors import ArchiveError, UserError, describe, quote, raised_in
 from allennlp_nef.resources import archive_path
 
 HINT = "; trust=True (--trust) skips the safety checks"
@@ -35,26 +36,12 @@ MIN_LIMIT, MAX_RATIO = 2**30, 20
 REJECTED = ("from_archive", "evalb")
 """Registered components that load another archive or run a program."""
 
-_is_safe: ContextVar[bool] = ContextVar("is_safe", default=False)
-_is_building: ContextVar[bool] = ContextVar("is_building", default=False)
-_archive: ContextVar[str] = ContextVar("archive", default="archive")  # that is being loaded
-
-
-@contextmanager
-def _set(variable: ContextVar[bool], value: bool) -> Iterator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
-
-
-def safe_archives() -> AbstractContextManager[None]:
-    """A context in which AllenNLP's `load_archive`, no matter who calls it, does not run code from archives.
-
-    It raises an `ArchiveError` for an archive that is damaged or that would run code.
-    """
-    return _set(_is_safe, True)
+_LOADING_ERRORS = (
+    *(ConfigurationError, EOFError, OSError, RuntimeError, TypeError, ValueError),
+    *(tarfile.TarError, zlib.error),
+)
+_checked: ContextVar[str] = ContextVar("checked", default="")
+"""The archive from which no code may run."""
 
 
 def load_predictor(
@@ -101,8 +88,53 @@ def load_archive_safely(
 ) -> archival.Archive:
     """Loads an archive. For the parameters and errors see `load_predictor`."""
     check_for_gpu(cuda_device)
-    with _set(_is_safe, not trust):
-        return archival.load_archive(archive_path(path), cuda_device, overrides)
+    with checked_archive(path, trust=trust) as folder:
+        return archival.load_archive(folder, cuda_device, overrides)
+
+
+@contextmanager
+def checked_archive(path: str, *, trust: bool = False) -> Iterator[str]:
+    """A context with a path that AllenNLP's `load_archive` can load safely: the folder of an unpacked, checked archive.
+
+    If AllenNLP cannot load it, the context raises an `ArchiveError`. With `trust`, nothing is unpacked or checked. For
+    the paths and errors see `load_predictor`.
+    """
+    path = archive_path(path)
+    if "://" not in path and not os.path.exists(path):
+        raise UserError(f"{path}: no such file")
+    folder = str(cached_path(path))
+    with ExitStack() as stack:
+        if not trust:
+            if not os.path.isdir(folder):
+                file, folder = folder, stack.enter_context(TemporaryDirectory(prefix="archive-"))
+                unpack(file, folder)
+            check_config(folder, path)
+            stack.callback(_checked.reset, _checked.set(path))
+        try:
+            yield folder
+        except Exception as error:
+            reason = _reason(error)
+            if reason is None:
+                raise
+            raise ArchiveError(f"{path}: {reason}".replace(f"{folder}/", "")) from error
+
+
+def _reason(error: Exception) -> str | None:
+    """Why AllenNLP cannot load an archive. None for bugs, and for errors that were not raised while it was loading."""
+    if isinstance(error, ArchiveError) or not raised_in(error, archival.load_archive):
+        return None
+    if raised_in(error, read_state_dict):  # torch raises errors of any type for damaged files
+        if isinstance(error, FileNotFoundError):
+            return f"expected the weights of a model, got no file {error.filename}"
+        return "the weights are damaged, or are more than tensors"
+    if not isinstance(error, _LOADING_ERRORS):
+        return None
+    reason = describe(error)
+    if re.search("state.dict|unexpected keyword argument", reason):
+        # It may list all weights.
+        hint = "saved by another version of this package, or --weights-file of another model?"
+        reason = f"{reason[:300]} ({hint})"
+    return f"cannot be loaded: {reason}"
 
 
 def unpack(path: str, folder: str) -> None:
@@ -132,16 +164,20 @@ def unpack(path: str, folder: str) -> None:
         raise ArchiveError(f"{path}: damaged, or not an archive ({error})") from error
 
 
-def check_config(path: Path) -> None:
-    """Raises an `ArchiveError` if the config of an archive would import, run or download anything."""
-    where = f"{_archive.get()}: {path.name}"
+def check_config(folder: str, archive: str) -> None:
+    """Raises an `ArchiveError` if the config in the folder of an archive would import, run or download anything."""
+    where = f"{archive}: config.json"
     try:
-        config = json.loads(path.read_text("utf-8"))
+        config = json.loads(Path(folder, "config.json").read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise ArchiveError(
+            f"{archive}: expected an archive or the folder of a run, got no config.json"
+        ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ArchiveError(f"{where}: expected JSON ({error}){HINT}") from error
     if not isinstance(config, dict) or not {"dataset_reader", "model"} <= config.keys():
         raise ArchiveError(f"{where}: expected an object with dataset_reader and model")
-    if (path.parent / "vocabulary").is_file():  # AllenNLP would unpack it
+    if Path(folder, "vocabulary").is_file():  # AllenNLP would unpack it
         raise ArchiveError(f"{where}: expected a folder vocabulary, got a file{HINT}")
     for place, value in _values(config):
         is_type = place[-1] == "type" and isinstance(value, str) and "." in value
@@ -169,103 +205,26 @@ def _is_address(value: Any) -> bool:
     return isinstance(value, str) and bool(re.search(r"[A-Za-z][\w+.-]*:\s*/\s*/", value))
 
 
-def _when_safe(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Replaces a function of AllenNLP in `safe_archives` by one that gets the original as its first argument."""
-    original = getattr(owner, name)
-
-    def replace(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(original)
-        def call(*args: Any, **options: Any) -> Any:
-            if not _is_safe.get():
-                return original(*args, **options)
-            return function(original, *args, **options)
-
-        setattr(owner, name, call)
-        return function
-
-    return replace
-
-
-@_when_safe(archival, "cached_path")
-def _find(original: Callable[..., Any], path: Any) -> Any:
-    path = archive_path(str(path))
-    _archive.set(path)
-    if "://" not in path and not os.path.exists(path):
-        raise UserError(f"{path}: no such file")
-    return original(path)
-
-
-@_when_safe(archival, "extracted_archive")
-@contextmanager
-def _extract(original: Callable[..., Any], path: str, cleanup: bool = True) -> Iterator[str]:
-    folder = tempfile.mkdtemp()
-    try:
-        unpack(path, folder)
-        yield folder
-    except BaseException:
-        cleanup = True
-        raise
-    finally:
-        if cleanup:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-class _ArchivedParams(Params):
-    """The `Params` of AllenNLP's loader."""
-
-    @classmethod
-    def from_file(cls, params_file: Any, *args: Any, **options: Any) -> Params:
-        if _is_safe.get():
-            check_config(Path(params_file))
-        return Params.from_file(params_file, *args, **options)
-
-
-archival.Params = _ArchivedParams  # type: ignore[misc]
-
-
-@_when_safe(archival, "_load_dataset_readers")
-@_when_safe(archival, "_load_model")
-def _build(original: Callable[..., Any], *args: Any) -> Any:
-    try:
-        with _set(_is_building, True):
-            return original(*args)
-    except ArchiveError:
-        raise
-    except (ConfigurationError, OSError, RuntimeError, TypeError, UserError, UnicodeError) as error:
-        lines = str(getattr(error, "message", error)).splitlines()
-        if isinstance(error, RuntimeError):
-            lines = lines[:2]  # after a title, there is a line for each weight that does not fit
-        reason = " ".join(" ".join(lines).split())[:300]
-        if isinstance(error, RuntimeError | TypeError):
-            if not re.search("state.dict|unexpected keyword argument", reason):
-                raise
-            reason += (
-                " (saved by another version of this package, or --weights-file of another model?)"
-            )
-        raise ArchiveError(f"{_archive.get()}: cannot be loaded: {reason}") from error
-
-
-@_when_safe(util, "read_state_dict")
-def _read_weights(original: Callable[..., Any], path: Any, *args: Any, **options: Any) -> Any:
-    if not os.path.exists(path):
-        raise ArchiveError(f"{_archive.get()}: the weights {path} do not exist")
-    try:
-        return original(path, *args, **options)
-    except Exception as error:  # torch raises errors of any type for damaged files
-        if not _is_building.get():
-            raise
-        name = f"{_archive.get()}: {os.path.basename(path)}"
-        raise ArchiveError(f"{name}: damaged, or holds more than tensors") from error
-
-
 _resolve_class_name = vars(Registrable)["resolve_class_name"].__func__
 
 
 @wraps(_resolve_class_name)
 def _resolve_safely(cls: type, name: str) -> Any:
-    if _is_building.get() and ("." in name or name in REJECTED):
-        raise ArchiveError(f"{_archive.get()}: rejected the component {quote(name)}{HINT}")
+    archive = _checked.get()
+    if archive and ("." in name or name in REJECTED):
+        raise ArchiveError(f"{archive}: rejected the component {quote(name)}{HINT}")
     return _resolve_class_name(cls, name)
 
 
 Registrable.resolve_class_name = classmethod(_resolve_safely)  # type: ignore[assignment]
+
+
+def copy_archive(path: str, output: Path, model: Mapping[str, Any]) -> None:
+    """Copies an archive with another `model` in its config."""
+    with tarfile.open(path) as old, tarfile.open(output, "w:gz", compresslevel=1) as new:
+        for member in old:
+            file: IO[bytes] | None = old.extractfile(member) if member.isfile() else None
+            if file is not None and os.path.normpath(member.name) == "config.json":
+                text = json.dumps({**json.load(file), "model": model}, indent=4).encode("utf-8")
+                member.size, file = len(text), io.BytesIO(text)
+            new.addfile(member, file)

@@ -1,8 +1,12 @@
 """The program `allennlp-nef`: help, exit statuses, errors in one line, and its defaults for AllenNLP's commands."""
 
+import argparse
 import io
+import json
 import os
 import re
+import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -21,14 +25,24 @@ from allennlp_nef.version import VERSION
 from tests.conftest import ROOT
 
 CONFIG = "training_configs/qe_nef_f.jsonnet"
+DEV = "fixtures/qe/dev"
+
+
+def one_line(capsys):
+    """The only line that was printed, apart from progress bars, which clear their line."""
+    out, err = capsys.readouterr()
+    lines = [line for line in re.split("[\r\n]+", err) if "it/s]" not in line and line.strip()]
+    assert not out and len(lines) == 1
+    return lines[0]
 
 
 @pytest.fixture
 def command(monkeypatch):
-    """`command(function)`: the commands of AllenNLP call a function instead."""
+    """`command(function)`: every command calls a function instead."""
 
     def replace(function):
-        monkeypatch.setattr("allennlp.commands.main", lambda prog: function())
+        args = argparse.Namespace(func=lambda args: function())
+        monkeypatch.setattr("allennlp_nef.cli.program.parse", lambda command: args)
 
     return replace
 
@@ -38,6 +52,7 @@ class TestHelp:
         assert nef("--help") == 0
         text = capsys.readouterr().out
         assert all(f"    {name} " in text for name in (*COMMANDS, "train", "evaluate", "predict"))
+        assert "push-to-hf" not in text and "checklist" not in text
         assert nef() == 0
         assert sorted(capsys.readouterr().out.splitlines()) == sorted(text.splitlines())
 
@@ -117,6 +132,101 @@ class TestMistakes:
         *_, line = err.splitlines()
         assert not out and "Traceback" not in err and all(word in line for word in words)
 
+    @pytest.mark.parametrize(
+        "text, word",
+        [
+            ("{ a: 1 b: 2 }", "config.jsonnet"),  # a comma is missing
+            ("", "config.jsonnet"),
+            ("[1]", "config.jsonnet"),
+            ("{ a: dim }", "dim"),
+            ("{ a: std.extVar('NONE') }", "NONE"),
+            ("(import 'none.libsonnet') + {}", "none.libsonnet"),
+            ("import 'config.jsonnet'", "config.jsonnet"),
+            (b"{ a: '\xe9' }", "dataset_reader"),
+            ("{}", "dataset_reader"),
+            (None, "config.jsonnet"),  # a folder
+        ],
+    )
+    def test_configs_that_cannot_be_read(self, nef, capsys, tmp_path, text, word):
+        path = tmp_path / "config.jsonnet"
+        if text is None:
+            path.mkdir()
+        else:
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        assert nef("train", path, "-s", tmp_path / "run") == 2
+        assert word in one_line(capsys)
+        assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize(
+        "place, value, word",
+        [
+            ("nothing.x", 1, "nothing"),
+            ("data_loader.batch_sampler.batch_size", "8", "batch_size"),
+            ("data_loader.batch_sampler.batch_size", 0, "NefTrainer"),
+            ("data_loader.num_workers", "2", "num_workers"),
+            ("dataset_reader", "conll", "conll"),
+            ("dataset_reader.encoding", 8, "encoding"),
+            ("dataset_reader.nothing", 1, "nothing"),
+            ("include_in_archive", ["weights.th"], "include_in_archive"),
+            ("model", [1], "Model"),
+            ("model.type", "nef_taggr", "nef_taggr"),
+            ("model.type", "no.such.Model", "no.such.Model"),
+            ("model.encoder.hidden_size", -5, "LstmSeq2SeqEncoder"),
+            ("model.initializer", {"regexes": [["(", {"type": "normal"}]]}, "NefTagger"),
+            ("random_seed", "x", "'x'"),
+            ("train_data_path", "none.conll", "none.conll"),
+            ("train_data_path", 5, "5"),
+            ("trainer.cuda_device", "x", "NefTrainer"),
+            ("trainer.num_epochs", 0, "num_epochs"),
+            ("trainer.num_epochs", "1", "num_epochs"),
+            ("trainer.optimizer.lr", "fast", "lr"),
+            ("trainer.validation_metric", "f1", "+"),
+            ("vocabulary", {"type": "from_files", "directory": "none"}, "none"),
+            ("vocabulary.min_count", 3, "min_count"),
+            ("vocabulary.nothing", 1, "nothing"),
+        ],
+    )
+    def test_values_in_configs(self, nef, capsys, tmp_path, place, value, word):
+        changes = {"dataset_reader.max_instances": 5, place: value}
+        if place == "dataset_reader":
+            changes = {place: value}
+        options = ("-s", tmp_path / "run", "-o", json.dumps(changes))
+        assert nef("train", "training_configs/ner_nef_f_crf_5.jsonnet", *options) == 2
+        assert word in one_line(capsys)
+        assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize(
+        "arguments, word",
+        [
+            (["train", CONFIG, "-s", "RUN", "-o", "{a:"], "overrides"),
+            (["train", CONFIG, "-s", "RUN", "-o", "[1]"], "overrides"),
+            (["train", CONFIG, "-s", "RUN", "--include-package", "none"], "none"),
+            (["train", CONFIG, "-s", "RUN", "--nothing"], "allennlp-nef train"),
+            (["train", CONFIG, "-s", "RUN", "--recover"], "RUN"),
+            (["train", CONFIG, "-s", "README.md"], "README.md"),
+            (["train", CONFIG, "-s", "fixtures"], "--force"),
+            (["push-to-hf"], "push-to-hf"),
+            (["evaluate", "./fixtures", "data"], "config.json"),
+            (["evaluate", "README.md", "data"], "README.md"),
+            (["evaluate", "qe-en-de", "none"], "none"),
+            (["evaluate", "qe-en-de", DEV, "--cuda-device", "9"], "GPU"),
+            (["evaluate", "qe-en-de", DEV, "--output-file", "a,b"], "equal"),
+            (["evaluate", "qe-en-de", DEV, "--weights-file", "README.md"], "weights"),
+            (["evaluate", "qe-en-de", DEV, "-o", '{"model.nothing.x": 1}'], "nothing"),
+            (["predict", "qe-en-de", "none", "--predictor-args", '{"nothing": 1}'], "nothing"),
+            (["predict", "qe-en-de", "none", "--predictor", "nothing"], "nothing"),
+            (["predict", "qe-en-de", "none", "--output-file", "fixtures"], "fixtures"),
+            (["check-data", "--reader", "none", "--train", "a"], "none"),
+            (["check-data", CONFIG, "-o", "{"], "overrides"),
+            (["build-vocab", CONFIG, "a.txt"], "output_path"),
+            (["find-lr", "none.jsonnet", "-s", "RUN"], "none.jsonnet"),
+        ],
+    )
+    def test_options(self, nef, capsys, tmp_path, arguments, word):
+        run = str(tmp_path / "RUN")
+        assert nef(*(run if each == "RUN" else each for each in arguments)) == 2
+        assert word in one_line(capsys)
+
     def test_data_of_a_training_are_named_with_their_line(self, nef, tmp_path, capsys):
         files = {"src": "a b\nc\n", "mt": "d\ne f\n", "tags": "OK\nOK Bad\n"}
         for ending, text in files.items():
@@ -181,6 +291,52 @@ def test_pipes_and_devices_are_written_and_not_replaced(tmp_path):
         text = pool.submit((tmp_path / "pipe").read_text)
         write_text(tmp_path / "pipe", "text")
         assert text.result() == "text"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_report_on_standard_output_is_all_that_is_printed(nef, tmp_path, capfd, options):
+    (tmp_path / "a.tsv").write_text("source\ttarget\na\tb\n")
+    archive = ("--archive", "qe-en-de", "--output", "-")
+    assert nef("review", tmp_path / "a.tsv", *archive, *options) == 0
+    assert capfd.readouterr().out.rstrip().endswith("</html>")
+
+
+def test_links_and_permissions_of_outputs_are_kept(tmp_path):
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("old")
+    file.chmod(0o600)
+    link.symlink_to(file)
+    write_text(link, "new")
+    assert link.is_symlink() and file.read_text() == "new"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_output_is_kept_and_named(tmp_path, number, status):
+    code = f"""
+import argparse, os
+from pathlib import Path
+from allennlp_nef.cli import program, shared
+
+def work(args):
+    with shared.writing(Path({str(tmp_path)!r}, "out")) as draft:
+        draft.write_text("half")
+        os.kill(os.getpid(), {int(number)})
+
+program.parse = lambda command: argparse.Namespace(func=work)
+program.main()
+"""
+    program = [sys.executable, "-c", code, "predict"]
+    done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == status
+    assert done.stderr.count("\n") == 1 and f"{tmp_path}/out.partial" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
+    assert (tmp_path / "out.partial").read_text() == "half"
+
+
+def test_versions_are_printed(nef, capsys):
+    assert nef("test-install") == 0
+    assert f"allennlp_nef {VERSION}\n" in capsys.readouterr().out
 
 
 def test_packages_are_included(nef, tmp_path, monkeypatch, capsys):

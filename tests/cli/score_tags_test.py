@@ -166,7 +166,12 @@ class TestColumns:
         path = write("both.conll", "a B-X B-Y\nb O O\n\nc B-X B-Y\nd B-Z O\n" + "e ? O\n" * 3)
         text = output(command, path, "--format", "conll", "--confusions", 1)
         assert text.startswith("processed 4 tokens")
-        assert text.endswith("\n\ngold  predicted  count\nB-X         B-Y      2\n")
+        table = "gold  predicted  count\nB-X         B-Y      2"
+        assert text.endswith(f"\n\n{table}\n")
+        text = output(
+            command, path, path, path, "--format", "conll", "--gold-column", -2, "--confusions", 1
+        )
+        assert text.count(f"\n\n{path}\n{table}") == 2
 
     def test_columns_can_be_chosen(self, write):
         text, expected = CONLLEVAL["well-formed"]

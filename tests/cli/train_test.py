@@ -6,6 +6,7 @@ import math
 import pytest
 
 from allennlp_nef import load
+from allennlp_nef.training.trainer import NefTrainer
 
 SCORES = {
     "archive_path": ["f1_mult", "mcc"],
@@ -36,6 +37,37 @@ def test_a_training_ends_with_the_best_epoch_and_the_archive(nef, tmp_path, smal
     *_, best, model = capsys.readouterr().err.splitlines()
     assert best == f"best epoch: 0 (of 0 to 0), f1-overall: {score:.4f}"
     assert model == f"model: {run / 'model.tar.gz'}"
+
+
+def test_an_interrupted_training_says_how_to_continue(nef, tmp_path, small, capsys, monkeypatch):
+    run, config = tmp_path / "run", "training_configs/ner_nef_f_crf_5.jsonnet"
+    for epochs, advice in ((0, "--force"), (1, "--recover")):
+        count = iter(range(epochs + 1))
+
+        def train(self, epoch, train=NefTrainer._train_epoch, count=count):
+            if next(count, None) == epochs:  # noqa: B023
+                raise KeyboardInterrupt
+            return train(self, epoch)
+
+        with monkeypatch.context() as patches:
+            patches.setattr(NefTrainer, "_train_epoch", train)
+            assert nef("train", config, "-s", run, "-f", *small(sentences=20, epochs=3)) == 130
+        assert advice in capsys.readouterr().err.splitlines()[-1]
+        assert nef("train", config, "-s", run) == 2
+        assert advice in capsys.readouterr().err
+
+
+def test_a_dry_run_prints_the_sizes_of_the_vocabulary(nef, tmp_path, small, capsys):
+    config = "training_configs/ner_nef_f_crf_5.jsonnet"
+    assert nef("train", config, "-s", tmp_path / "run", "--dry-run", *small(sentences=20)) == 0
+    assert "\n  labels: 9\n" in capsys.readouterr().err
+
+
+def test_learning_rates_are_plotted(nef, tmp_path, small):
+    pytest.importorskip("matplotlib")
+    config, run = "training_configs/ner_nef_f_crf_5.jsonnet", tmp_path / "run"
+    assert nef("find-lr", config, "-s", run, "--num-batches", 11, *small(sentences=20)) == 0
+    assert (run / "lr-losses.png").stat().st_size
 
 
 @pytest.mark.parametrize("min_count", [2, 1])

@@ -11,12 +11,13 @@ from contextlib import suppress
 
 import pytest
 import torch
-from allennlp.models import Model, load_archive
+from allennlp.models import load_archive
 from allennlp.models.archival import extracted_archive
 
 from allennlp_nef.errors import ArchiveError, UserError
 from allennlp_nef.predictors import archives
-from allennlp_nef.predictors.archives import load_predictor, safe_archives, unpack
+from allennlp_nef.predictors.archives import checked_archive, load_predictor, unpack
+from tests.conftest import ROOT
 from tests.predictors.small_models import member, members_of, save_run, with_value, write_members
 
 REQUEST = {"sentence": "Anna slept in Rome ."}
@@ -222,15 +223,35 @@ class TestTrust:
         ]
         assert answers == answers[:1] * 4
 
-    def test_every_loading_within_the_context_is_safe(self, archive, config, marker):
+    @pytest.mark.parametrize("command", ["evaluate", "predict", "serve"])
+    def test_commands_load_archives_safely_unless_trusted(
+        self, nef, archive, config, marker, command
+    ):
         path = archive(config_json=with_value(config, "model.encoder", IMPORT))
-        with safe_archives(), pytest.raises(ArchiveError):
-            Model.from_archive(str(path))
-        attack(path, marker)
+        arguments = [command, path, *(["none"] if command != "serve" else ["--port", 0])]
+        assert nef(*arguments) == 2 and not marker.exists()
+        with suppress(Exception):
+            nef(*arguments, "--trust")
+        assert marker.exists()
 
-    def test_other_threads_are_not_restricted(self, archive, config, marker):
+    @pytest.mark.parametrize("place", ["model", "model.encoder"])
+    def test_training_loads_other_models_safely(
+        self, nef, archive, config, tmp_path, marker, place
+    ):
+        path = str(archive(config_json=with_value(config, "model.encoder", IMPORT)))
+        start = {"type": "from_archive", "archive_file": path}
+        module = {"_pretrained": {"archive_file": path, "module_path": "encoder"}}
+        config = with_value(config, place, start if place == "model" else module)
+        config |= {"train_data_path": str(ROOT / "fixtures/ner/dev.conll"), "trainer": {}}
+        config["data_loader"] = {"batch_size": 2}
+        (tmp_path / "config.jsonnet").write_text(json.dumps(config))
+        assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 2
+        assert not marker.exists() and not (tmp_path / "new").exists()
+
+    def test_a_thread_loads_safely_and_does_not_restrict_others(self, archive, run, config, marker):
         path = archive(config_json=with_value(config, "model.encoder", IMPORT))
-        with safe_archives(), ThreadPoolExecutor(1) as pool:
+        with checked_archive(str(run)), ThreadPoolExecutor(1) as pool:
+            pool.submit(refused, path, marker, IMPORT).result()
             pool.submit(attack, path, marker).result()
 
 
@@ -285,13 +306,19 @@ class TestDamage:
         weights = torch.load(run / "best.th", weights_only=True)
         shape = (3, *weights["encoder._module.weight_ih_l0"].shape[1:])
         torch.save({**weights, "encoder._module.weight_ih_l0": torch.ones(shape)}, tmp_path / "w")
-        with safe_archives():
-            with pytest.raises(ArchiveError) as raised:
-                load_archive(str(run), weights_file=str(tmp_path / "w"))
-            parts = ("encoder._module.weight_ih_l0", "[3, 8]", "[20, 8]", "--weights-file")
-            assert all(part in str(raised.value) for part in parts)
-            with pytest.raises(ArchiveError, match="none.th"):
-                load_archive(str(run), weights_file="none.th")
+        with pytest.raises(ArchiveError) as raised, checked_archive(str(run)) as folder:
+            load_archive(folder, weights_file=str(tmp_path / "w"))
+        parts = ("encoder._module.weight_ih_l0", "[3, 8]", "[20, 8]", "--weights-file")
+        assert all(part in str(raised.value) for part in parts)
+        with pytest.raises(ArchiveError, match="none.th"), checked_archive(str(run)) as folder:
+            load_archive(folder, weights_file="none.th")
+
+    def test_a_component_of_another_package_is_named_with_the_option(self, archive, config, marker):
+        refused(
+            archive(config_json=with_value(config, "model.type", "unknown")),
+            marker,
+            "--include-package",
+        )
 
     def test_a_bug_in_a_model_is_no_mistake_in_the_archive(self, archive, monkeypatch):
         def fail(*arguments, **options):
