@@ -22,7 +22,14 @@ from allennlp_nef.data.chunks import chunks_of
 from allennlp_nef.data.punctuation import split_punctuation
 from allennlp_nef.data.text_files import find_words, parse_object
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.requests import PROBABILITY, TEXT, Check, check_request, check_words
+from allennlp_nef.predictors.requests import (
+    ANYTHING,
+    PROBABILITY,
+    TEXT,
+    Check,
+    check_request,
+    check_words,
+)
 from allennlp_nef.qe import layouts
 from allennlp_nef.qe.aligner import load_aligner, similarity_matrix
 from allennlp_nef.qe.layouts import BAD, EOS, OK, links_of, tagged_side, without_eos
@@ -33,15 +40,15 @@ NUM_LINES = 4096  # requests that are sorted by length and tagged together
 UNKNOWN = 1
 PROVIDERS = ["CPUExecutionProvider"]
 UNKNOWN_WORD, PADDING_WORD = "@@UNKNOWN@@", "@@PADDING@@"
-ID: Check = (lambda value: True, "any value")
+
 LINKS: Check = (lambda value: isinstance(value, str | list), "a string or a list")
 SENTENCE_FIELDS: dict[str, Check] = {
-    "id": ID,
+    "id": ANYTHING,
     "sentence": (lambda value: isinstance(value, str), "a string"),
     "tokens": (lambda value: isinstance(value, list), "a list of words"),
 }
 PAIR_FIELDS: dict[str, Check] = {
-    "id": ID,
+    "id": ANYTHING,
     **{"source": TEXT, "target": TEXT, "alignments": LINKS, "threshold": PROBABILITY},
 }
 Sentence = dict[str, Any]
@@ -230,6 +237,7 @@ class Runner:
             "tags": tags,
             "bad_probabilities": bad,
             "threshold": threshold,
+            "threshold_from": "model" if sentence["threshold"] is None else "given",
             "alignments": [list(link) for link in sorted(set(sentence["links"]))],
             "alignments_from": sentence["links_from"],
         }
