@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.shared import add_trust, is_stdout, write_text
-from allennlp_nef.data.multilingual_e5 import num_weights
+from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path, trained_models
 

@@ -7,7 +7,7 @@ from overrides import overrides
 
 from allennlp_nef.data.punctuation import split_punctuation
 from allennlp_nef.data.text_files import find_words
-from allennlp_nef.data.word_pieces import load_tokenizer
+from allennlp_nef.pretrained.token_indexer import load_tokenizer
 from allennlp_nef.errors import needing
 
 

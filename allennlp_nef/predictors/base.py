@@ -25,7 +25,7 @@ from allennlp_nef.errors import UserError, quote
 from allennlp_nef.figures.display import Display
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.traces import SentenceTrace
-from allennlp_nef.nn.lora import merge_lora
+from allennlp_nef.pretrained.lora import merge_lora
 from allennlp_nef.predictors.requests import (
     ANYTHING,
     Check,
@@ -34,7 +34,7 @@ from allennlp_nef.predictors.requests import (
     check_words,
     request_error,
 )
-from allennlp_nef.predictors.tag_colors import tag_colors
+from allennlp_nef.figures.tag_colors import tag_colors
 
 logger = logging.getLogger(__name__)
 

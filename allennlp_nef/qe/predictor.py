@@ -11,7 +11,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.multilingual_e5 import num_weights
+from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.predictors.base import Failure, Item, ShownTrace, TaggingPredictor
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, check_characters
 from allennlp_nef.predictors.requests import check_words as check_length

@@ -8,9 +8,9 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
 
-from allennlp_nef.data import multilingual_e5
-from allennlp_nef.data.word_pieces import TRANSFORMER_FOLDER
-from allennlp_nef.modules.transformer import PretrainedTransformer, load_transformer
+from allennlp_nef.pretrained import multilingual_e5
+from allennlp_nef.pretrained.token_indexer import TRANSFORMER_FOLDER
+from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, load_transformer
 
 
 @TrainerCallback.register("save_transformer")

@@ -18,8 +18,8 @@ from allennlp.modules.seq2seq_encoders import (
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.errors import UserError
 from allennlp_nef.exporting import folder as folder_module
-from allennlp_nef.exporting.folder import write_folder
-from allennlp_nef.exporting.plain_tagger import PlainRecurrent, PlainSketching, PlainTagger
+from allennlp_nef.exporting.export_folder import write_folder
+from allennlp_nef.exporting.exportable_tagger import PlainRecurrent, PlainSketching, PlainTagger
 from allennlp_nef.exporting.runner import Runner
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,

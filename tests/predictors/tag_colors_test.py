@@ -1,7 +1,7 @@
 import re
 from colorsys import rgb_to_hsv
 
-from allennlp_nef.predictors.tag_colors import GRAY, tag_colors
+from allennlp_nef.figures.tag_colors import GRAY, tag_colors
 
 TYPES = ["PER", "LOC", "ORG", "MISC", "date", "law", "time"]
 UPOS = "ADJ ADV INTJ NOUN PROPN VERB ADP AUX CCONJ DET NUM PART PRON SCONJ PUNCT SYM X".split()  # noqa: SIM905

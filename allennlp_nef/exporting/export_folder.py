@@ -15,12 +15,12 @@ import torch
 from allennlp.data import Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from allennlp_nef.data.token_indexers import AffixesIndexer
+from allennlp_nef.data.affixes import AffixesIndexer
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
-from allennlp_nef.data.word_pieces import WordPiecesIndexer
+from allennlp_nef.pretrained.token_indexer import WordPiecesIndexer
 from allennlp_nef.errors import needing
 from allennlp_nef.exporting import runner
-from allennlp_nef.exporting.plain_tagger import PlainTagger, unsupported
+from allennlp_nef.exporting.exportable_tagger import PlainTagger, unsupported
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.predictors.base import TaggingPredictor
 from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner

@@ -20,12 +20,12 @@ from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.attention_transforms import ConstrainedSoftmaxTransform, SoftmaxTransform
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
-from allennlp_nef.modules.token_embedders import AffixesEmbedder
-from allennlp_nef.modules.transformer import PretrainedTransformer, WordPiecesEmbedder
+from allennlp_nef.modules.affixes import AffixesEmbedder
+from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, WordPiecesEmbedder
 from allennlp_nef.nn.constrained_softmax import solve
 from allennlp_nef.nn.sketching import SketchState, windows
 from allennlp_nef.nn.util import exclude_scores, zero_padding
-from allennlp_nef.qe.inputs import AlignedPairEmbedder, TransformerPairEmbedder
+from allennlp_nef.qe.pair_embedders import AlignedPairEmbedder, TransformerPairEmbedder
 from allennlp_nef.qe.model import WordQeTagger
 
 TextField = dict[str, dict[str, Tensor]]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.nn.lora import LoraLinear, merge_lora
+from allennlp_nef.pretrained.lora import LoraLinear, merge_lora
 from tests.small_transformer import SAVE
 
 SENTENCES = ["She met Sheldon .", "a"]

@@ -8,7 +8,7 @@ from allennlp.data.fields import TextField
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data.token_indexers import CASES, AffixesIndexer, case_of
+from allennlp_nef.data.affixes import CASES, AffixesIndexer, case_of
 from tests.data.reader_files import PROPERTY
 
 

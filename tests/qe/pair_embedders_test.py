@@ -9,7 +9,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TextFieldEmbedder
 
-from allennlp_nef.qe.inputs import AlignedPairEmbedder, PairEmbedder
+from allennlp_nef.qe.pair_embedders import AlignedPairEmbedder, PairEmbedder
 from tests import oracles
 from tests.small_transformer import DIM, SAVE, pieces_of
 

@@ -8,8 +8,8 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_nef.data.token_indexers import CASES, case_of
-from allennlp_nef.modules.token_embedders import AffixesEmbedder
+from allennlp_nef.data.affixes import CASES, case_of
+from allennlp_nef.modules.affixes import AffixesEmbedder
 
 WORDS = ["tagging", "taggers", "the", "a", "A4", "EU", "Word", "\U00020000e\u0301", "."]
 SENTENCES = [["tagging", "the", "unseen", "a", "."], ["EU"], ["Word", "A4", "\U00020000e\u0301"]]

@@ -5,7 +5,7 @@ from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from overrides import overrides
 
-from allennlp_nef.data.token_indexers import CASES, affix_namespaces
+from allennlp_nef.data.affixes import CASES, affix_namespaces
 
 
 @TokenEmbedder.register("affixes")

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.word_pieces import load_tokenizer
-from allennlp_nef.modules.transformer import MIN_ROOM, Template, windows_of
+from allennlp_nef.pretrained.token_indexer import load_tokenizer
+from allennlp_nef.pretrained.token_embedder import MIN_ROOM, Template, windows_of
 from tests.small_transformer import SAVE
 
 

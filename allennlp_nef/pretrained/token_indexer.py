@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
 from overrides import overrides
 
-from allennlp_nef.data import multilingual_e5
+from allennlp_nef.pretrained import multilingual_e5
 
 if TYPE_CHECKING:  # importing transformers takes a second
     from transformers import PreTrainedTokenizerBase

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from allennlp_nef.errors import UserError
-from allennlp_nef.nn.lora import add_lora
+from allennlp_nef.pretrained.lora import add_lora
 
 
 @pytest.mark.parametrize("rank", [0, -1])

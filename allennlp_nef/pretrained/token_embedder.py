@@ -16,9 +16,9 @@ from overrides import overrides
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from allennlp_nef.data import multilingual_e5
-from allennlp_nef.data.word_pieces import archived_transformer, load_pretrained, load_tokenizer
-from allennlp_nef.nn.lora import add_lora
+from allennlp_nef.pretrained import multilingual_e5
+from allennlp_nef.pretrained.token_indexer import archived_transformer, load_pretrained, load_tokenizer
+from allennlp_nef.pretrained.lora import add_lora
 
 if TYPE_CHECKING:  # importing transformers takes a second
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

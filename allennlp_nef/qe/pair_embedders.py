@@ -12,7 +12,7 @@ from overrides import overrides
 from torch import Tensor
 from torch.nn import functional
 
-from allennlp_nef.modules.transformer import PretrainedTransformer
+from allennlp_nef.pretrained.token_embedder import PretrainedTransformer
 from allennlp_nef.qe.reader import SAME, SAME_PREFIX
 
 NUM_SIMILARITY_FEATURES = 5

@@ -1,0 +1,1 @@
+"""Pretrained encoders: loading, windows of long texts, LoRA, and the components `word_pieces`."""
