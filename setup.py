@@ -32,7 +32,7 @@ EXAMPLES = {
     for folder in CANDIDATES
     if folder.is_dir() and not any(folder.glob("*.py*"))
 }
-FILES = ["allennlp_nef.demo", "allennlp_nef.trained_models", *EXAMPLES]
+FILES = ["allennlp_nef.demo", "allennlp_nef.qe.page", "allennlp_nef.trained_models", *EXAMPLES]
 
 setup(
     packages=[*find_packages(include=["allennlp_nef*"]), *FILES],

@@ -19,7 +19,7 @@ class ArchiveError(UserError):
 
 
 @contextmanager
-def needing(extra: str, what: str) -> Iterator[None]:
+def require_extra(extra: str, what: str) -> Iterator[None]:
     """A context in which a missing optional package is reported as a `UserError`.
 
     # Parameters

@@ -22,8 +22,8 @@ REFERENCE = {
     ],
     "Files of quality estimation": ["qe.files", "qe.layouts", "qe.spans", "qe.bitext"],
     "Tokenizers, indexers, embedders and the word aligner": [
-        *("data.tokenizers", "data.token_indexers", "data.word_pieces"),
-        *("modules.token_embedders", "modules.transformer", "qe.inputs"),
+        *("data.tokenizers", "data.affixes", "modules.affixes"),
+        *("pretrained.token_indexer", "pretrained.token_embedder", "qe.pair_embedders"),
         *("qe.aligner", "qe.callbacks"),
     ],
     "Encoders": [
@@ -32,8 +32,9 @@ REFERENCE = {
         "modules.seq2seq_encoders.position_aware_self_attention",
         "modules.seq2seq_encoders.dropout",
         *("modules.seq2vec_encoders", "modules.tree_encoders", "modules.traces"),
+        "modules.seq2seq_encoders.traced_encoder",
     ],
-    "Attention": ["modules.attention_transforms", "modules.attention"],
+    "Attention": ["modules.attention_transforms", "modules.bounded_attention"],
     "Models and tag heads": [
         *("models.nef_tagger", "qe.model", "modules.tag_heads", "models.sentence_pair"),
         *("models.tree_lstm", "models.arc_mlp_parser"),
@@ -42,9 +43,14 @@ REFERENCE = {
         *("metrics.conlleval", "metrics.tag_accuracy", "metrics.correlations"),
         *("metrics.tag_scores", "metrics.significance", "qe.metrics"),
     ],
-    "Training": ["training.trainer", "training.schedules", "training.callbacks"],
+    "Training": [
+        "training.trainer",
+        "training.learning_rate_schedulers",
+        *("training.initializers", "training.callbacks"),
+    ],
     "Predictors": [
-        *("predictors.base", "predictors.nef_tagger", "qe.predictor", "predictors.sentences"),
+        *("predictors.base", "predictors.nef_tagger", "qe.predictor"),
+        *("predictors.sentence_classifier", "predictors.sentence_pair", "predictors.tree_lstm"),
         "predictors.dependency_parser",
     ],
     "Functions": ["nn.constrained_softmax", "nn.constrained_sparsemax", "nn.crf", "nn.eisner"],

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.shared import add_trust, is_stdout, write_text
-from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.errors import UserError
+from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.resources import archive_path, trained_models
 
 SUMMARY = "Write a model card for an archive: scores, data, size, license, and how to load it."

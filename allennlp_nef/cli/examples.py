@@ -14,7 +14,7 @@ SUMMARY = (
 )
 DETAILS = """
 Writes training_configs/ (one config for each experiment), fixtures/ (small data sets that the configs read) and demo/
-(the page of `allennlp-nef serve`; serve an edited copy with `--static-dir demo`).
+(the page of `allennlp-nef serve`; serve an edited copy with `--page demo`).
 
     %(prog)s try-nef
     cd try-nef

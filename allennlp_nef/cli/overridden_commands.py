@@ -40,7 +40,7 @@ from allennlp_nef.cli.shared import (
     writing,
 )
 from allennlp_nef.data.text_files import read_lines
-from allennlp_nef.errors import UserError, needing, raised_in
+from allennlp_nef.errors import UserError, raised_in, require_extra
 from allennlp_nef.predictors.archives import checked_archive, load_archive_safely
 from allennlp_nef.predictors.base import NefPredictor
 from allennlp_nef.qe.layouts import OK
@@ -131,7 +131,7 @@ def _advice(folder: Path) -> str:
 
 def find_lr(args: argparse.Namespace, run: Run) -> None:
     """Searches for a learning rate, with AllenNLP's trainer in place of `nef`, which has the same options."""
-    with needing("plot", "find-lr"):
+    with require_extra("plot", "find-lr"):
         import matplotlib  # noqa: F401
     trainer = read_config(args.param_path, args.overrides).get("trainer")
     if isinstance(trainer, dict) and trainer.get("type") == "nef":

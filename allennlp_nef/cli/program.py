@@ -1,7 +1,7 @@
 """The program `allennlp-nef`: AllenNLP's commands with the components and the commands of this package.
 
 It differs from the program `allennlp`: archives are loaded safely, a mistake of the user is reported in one line, and a
-few commands do more (see `allennlp_commands`).
+few commands do more (see `overridden_commands`).
 """
 
 import argparse
@@ -75,7 +75,7 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
     from allennlp.commands import ArgumentParserWithDefaults, Subcommand
     from allennlp.common.plugins import import_plugins
 
-    from allennlp_nef.cli import allennlp_commands, subcommands
+    from allennlp_nef.cli import overridden_commands, subcommands
     from allennlp_nef.version import VERSION
 
     class Parser(ArgumentParserWithDefaults):
@@ -91,8 +91,8 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
             self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
     name = command[0]
-    if name in allennlp_commands.COMMANDS:
-        allennlp_commands.extend(name)
+    if name in overridden_commands.COMMANDS:
+        overridden_commands.extend(name)
     import_plugins()
     subcommands.register("serve")  # in place of the command of allennlp-server
     parser = Parser(
@@ -101,7 +101,7 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"allennlp-nef {VERSION}")
     commands = parser.add_subparsers(title="Commands", metavar="COMMAND", required=True)
-    for each in sorted(set(Subcommand.list_available()) - set(allennlp_commands.LEFT_OUT)):
+    for each in sorted(set(Subcommand.list_available()) - set(overridden_commands.LEFT_OUT)):
         subcommand = Subcommand.by_name(each)()
         subparser = subcommand.add_subparser(commands)
         if subcommand.requires_plugins:

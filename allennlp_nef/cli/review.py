@@ -18,9 +18,9 @@ from allennlp_nef.cli.shared import (
     write_text,
     writing,
 )
-from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.data.text_files import read_objects
 from allennlp_nef.errors import DataFormatError, UserError, quote
+from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.bitext import SegmentPair, read_bitext
 from allennlp_nef.qe.report import figures_of, report_page
 

@@ -12,15 +12,26 @@ from typing import Any
 
 import numpy
 
-from allennlp_nef.cli import tag_files
 from allennlp_nef.cli.shared import Column, percent, positive, table_text
-from allennlp_nef.cli.tag_files import MIN_LINES, TagFile
 from allennlp_nef.data.dataset_readers.conllu import TAG_COLUMNS
 from allennlp_nef.errors import UserError
 from allennlp_nef.metrics.correlations import CORRELATIONS
+from allennlp_nef.metrics.scored_files import (
+    ScoredFile,
+    check_line_up,
+    read_conll,
+    read_conllu_tags,
+)
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, Scorer, precision_recall_f1
 from allennlp_nef.qe.metrics import SPANS, WORD_QE
+from allennlp_nef.qe.scored_files import (
+    MIN_LINES,
+    read_sentence_scores,
+    read_spans,
+    read_word_tags,
+    without_gaps,
+)
 
 SUMMARY = "Score files of predicted tags against gold tags, and compare two systems."
 DETAILS = """
@@ -150,23 +161,23 @@ def score_tags(
             raise UserError(f"gold and predicted tags are both in column {gold_column}")
         columns = [gold_column] + [predicted_column] * (len(paths) - 1)
         files = [
-            tag_files.read_conll(path, index, word_column, comment_prefix, not no_chunks, encoding)
+            read_conll(path, index, word_column, comment_prefix, not no_chunks, encoding)
             for path, index in zip(paths, columns)
         ]
         scorer = TAGS if no_chunks else CHUNKS
     elif format == "conllu":
-        files = [tag_files.read_conllu_tags(path, column, encoding) for path in paths]
+        files = [read_conllu_tags(path, column, encoding) for path in paths]
     elif format == "wmt":
-        files = [tag_files.read_word_tags(path, encoding) for path in paths]
-        files = tag_files.without_gaps(files, gaps)
+        files = [read_word_tags(path, encoding) for path in paths]
+        files = without_gaps(files, gaps)
         scorer = replace(WORD_QE, unit=_UNITS.get(files[0].kind or "", "tokens"))
     elif format == "wmt-spans":
-        files, scorer = [tag_files.read_spans(path) for path in paths], SPANS
+        files, scorer = [read_spans(path) for path in paths], SPANS
     else:
-        files = [tag_files.read_sentence_scores(path, encoding) for path in paths]
+        files = [read_sentence_scores(path, encoding) for path in paths]
         scorer = CORRELATIONS
     for file in files[1:]:
-        tag_files.check_line_up(files[0], file)
+        check_line_up(files[0], file)
     results = _results(files, scorer, runs)
     if confusions and scorer is not CORRELATIONS:
         all_runs = [run for system in results["systems"] for run in system["runs"]]
@@ -179,7 +190,7 @@ def score_tags(
     return results
 
 
-def _results(files: Sequence[TagFile], scorer: Scorer, runs: int) -> dict[str, Any]:
+def _results(files: Sequence[ScoredFile], scorer: Scorer, runs: int) -> dict[str, Any]:
     """The scores of a gold file and of the files of systems, `runs` files each."""
     gold, *predicted = files
     rows: list[dict[str, Any]] = []
@@ -204,7 +215,7 @@ def _results(files: Sequence[TagFile], scorer: Scorer, runs: int) -> dict[str, A
     }
 
 
-def _confusions(gold: TagFile, predicted: TagFile, number: int) -> list[dict[str, Any]]:
+def _confusions(gold: ScoredFile, predicted: ScoredFile, number: int) -> list[dict[str, Any]]:
     """The most frequent pairs of a gold tag and another predicted tag."""
     pairs = zip(chain.from_iterable(gold.tags), chain.from_iterable(predicted.tags))
     counts = Counter(pair for pair in pairs if pair[0] not in (pair[1], None))
@@ -214,7 +225,9 @@ def _confusions(gold: TagFile, predicted: TagFile, number: int) -> list[dict[str
     ]
 
 
-def _comparison(files: Sequence[TagFile], scorer: Scorer, trials: int, seed: int) -> dict[str, Any]:
+def _comparison(
+    files: Sequence[ScoredFile], scorer: Scorer, trials: int, seed: int
+) -> dict[str, Any]:
     """Compares two systems, which have half of the predicted files each, by the main scores."""
     gold, *predicted = files
     counts = numpy.stack([scorer.count(gold.tags, file.tags).sentences for file in predicted])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from allennlp_nef.cli.shared import add_trust, json_object
-from allennlp_nef.errors import UserError, needing
+from allennlp_nef.errors import UserError, require_extra
 
 SUMMARY = "Serve a model over HTTP, with a web page."
 DETAILS = """
@@ -62,7 +62,7 @@ def make_server(archive: str, host: str, port: int, **options: Any) -> Any:
     """The server of an application that `create_app` makes; the options are those of `create_app`."""
     from allennlp_nef.serving import create_app
 
-    with needing("serve", "serve"):
+    with require_extra("serve", "serve"):
         from werkzeug import serving
     try:  # before the model is loaded
         socket.create_server((host, port)).close()

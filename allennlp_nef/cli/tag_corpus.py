@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from allennlp_nef.cli.shared import add_threshold, add_trust, json_object, positive
-from allennlp_nef.errors import needing
+from allennlp_nef.errors import require_extra
 
 SUMMARY = "Tag large files with Ray Data, on one machine or on a cluster."
 DETAILS = """
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    with needing("ray", "tag-corpus"):
+    with require_extra("ray", "tag-corpus"):
         from allennlp_nef.corpora.ray_job import tag_corpus
 
     options = json_object("--predictor-args", args.predictor_args)

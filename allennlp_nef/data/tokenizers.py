@@ -7,8 +7,8 @@ from overrides import overrides
 
 from allennlp_nef.data.punctuation import split_punctuation
 from allennlp_nef.data.text_files import find_words
-from allennlp_nef.pretrained.token_indexer import load_tokenizer
-from allennlp_nef.errors import needing
+from allennlp_nef.errors import require_extra
+from allennlp_nef.pretrained.loading import load_tokenizer
 
 
 @Tokenizer.register("punctuation")
@@ -61,7 +61,7 @@ class SacremosesTokenizer(Tokenizer):
     """
 
     def __init__(self, language: str = "en") -> None:
-        with needing("tokenize", "the tokenizer sacremoses"):
+        with require_extra("tokenize", "the tokenizer sacremoses"):
             from sacremoses import MosesTokenizer
             from sacremoses.corpus import NonbreakingPrefixes
         # sacremoses would use the rules of English for other languages.

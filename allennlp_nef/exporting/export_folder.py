@@ -17,12 +17,12 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from allennlp_nef.data.affixes import AffixesIndexer
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
-from allennlp_nef.pretrained.token_indexer import WordPiecesIndexer
-from allennlp_nef.errors import needing
+from allennlp_nef.errors import require_extra
 from allennlp_nef.exporting import runner
-from allennlp_nef.exporting.exportable_tagger import PlainTagger, unsupported
+from allennlp_nef.exporting.exportable_tagger import ExportableTagger, unsupported
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.predictors.base import TaggingPredictor
+from allennlp_nef.pretrained.token_indexer import WordPiecesIndexer
 from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner
 
 # The modules that the runner imports. They need NumPy at most.
@@ -43,12 +43,12 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
 
     `UserError`: a part of the tagger that cannot be exported, or a missing package.
     """
-    with needing("export", "export"):
+    with require_extra("export", "export"):
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
 
-    tagger = PlainTagger(predictor._model)
+    tagger = ExportableTagger(predictor._model)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f"{folder.name}-", dir=folder.parent) as temporary:
         new = Path(temporary)
@@ -79,7 +79,9 @@ def copy_runner(folder: Path) -> None:
         shutil.copy(str(source), target)
 
 
-def settings_of(predictor: TaggingPredictor, tagger: PlainTagger, folder: Path) -> dict[str, Any]:
+def settings_of(
+    predictor: TaggingPredictor, tagger: ExportableTagger, folder: Path
+) -> dict[str, Any]:
     """The content of `tagger.json`. Writes the files of tokenizers and the aligner.
 
     # Raises
@@ -136,7 +138,9 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger, folder: Path) 
     return settings
 
 
-def _rules(field: str, tokenizer: Any, tagger: PlainTagger, folder: Path) -> dict[str, Any] | None:
+def _rules(
+    field: str, tokenizer: Any, tagger: ExportableTagger, folder: Path
+) -> dict[str, Any] | None:
     """The options of the tokenizer of a field; None for a tokenizer that cannot be exported."""
     if type(tokenizer) is not PunctuationTokenizer:
         return None
@@ -163,7 +167,7 @@ def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
     return {"words": table(indexer.namespace), "lowercase": indexer.lowercase_tokens}
 
 
-def write_graph(tagger: PlainTagger, settings: dict[str, Any], folder: Path) -> None:
+def write_graph(tagger: ExportableTagger, settings: dict[str, Any], folder: Path) -> None:
     """Writes `tagger.onnx`, for any number of sentences and words, with the inputs of the runner."""
     words, indexer = list("abcde"), runner.Indexer(settings, folder)
     rows = [

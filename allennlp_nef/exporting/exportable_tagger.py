@@ -17,16 +17,16 @@ from torch.nn.functional import linear
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.models.nef_tagger import NefTagger
+from allennlp_nef.modules.affixes import AffixesEmbedder
 from allennlp_nef.modules.attention_transforms import ConstrainedSoftmaxTransform, SoftmaxTransform
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
-from allennlp_nef.modules.affixes import AffixesEmbedder
-from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, WordPiecesEmbedder
 from allennlp_nef.nn.constrained_softmax import solve
 from allennlp_nef.nn.sketching import SketchState, windows
 from allennlp_nef.nn.util import exclude_scores, zero_padding
-from allennlp_nef.qe.pair_embedders import AlignedPairEmbedder, TransformerPairEmbedder
+from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, WordPiecesEmbedder
 from allennlp_nef.qe.model import WordQeTagger
+from allennlp_nef.qe.pair_embedders import AlignedPairEmbedder, TransformerPairEmbedder
 
 TextField = dict[str, dict[str, Tensor]]
 """The tensors of a sentence, by the names of its indexers."""
@@ -37,7 +37,7 @@ def unsupported(part: str, found: Any, supported: str) -> UserError:
     return UserError(f"{part}: expected {supported}, got {type(found).__name__}")
 
 
-class PlainTagger(torch.nn.Module):
+class ExportableTagger(torch.nn.Module):
     """A `nef_tagger` or `word_qe_tagger` without operations that depend on values. It has the weights of the model.
 
     # Raises
@@ -55,11 +55,13 @@ class PlainTagger(torch.nn.Module):
             raise unsupported("tag_head", model.tag_head, "softmax, or crf in nef_tagger")
         self.model: Any = model
         self.embed = (
-            PlainPairs(model.pair_embedder) if self.is_qe else PlainWords(model.text_field_embedder)
+            ExportablePairs(model.pair_embedder)
+            if self.is_qe
+            else ExportableWords(model.text_field_embedder)
         )
         is_passed = type(model.encoder) is PassThroughEncoder
-        self.encoder = None if is_passed else PlainRecurrent(model.encoder)
-        self.decoder = None if model.decoder is None else PlainSketching(model.decoder)
+        self.encoder = None if is_passed else ExportableRecurrent(model.encoder)
+        self.decoder = None if model.decoder is None else ExportableSketching(model.decoder)
         self.eval()
 
     @property
@@ -102,7 +104,7 @@ class PlainTagger(torch.nn.Module):
         return scores, logits.sigmoid()
 
 
-class PlainWords(torch.nn.Module):
+class ExportableWords(torch.nn.Module):
     """A basic text field embedder of `embedding`, `affixes` and `word_pieces`."""
 
     def __init__(self, embedder: Any, name: str = "text_field_embedder") -> None:
@@ -126,14 +128,14 @@ class PlainWords(torch.nn.Module):
         return torch.cat(vectors, -1), get_text_field_mask(tokens)
 
 
-class PlainPairs(torch.nn.Module):
+class ExportablePairs(torch.nn.Module):
     """A pair embedder, `aligned_pair` or `transformer_pair`."""
 
     def __init__(self, embedder: Any) -> None:
         super().__init__()
         if type(embedder) is AlignedPairEmbedder:
             for side in ("source", "target"):
-                words = PlainWords(getattr(embedder, f"{side}_embedder"), f"{side}_embedder")
+                words = ExportableWords(getattr(embedder, f"{side}_embedder"), f"{side}_embedder")
                 if any(isinstance(each, PretrainedTransformer) for each in words.modules()):
                     raise unsupported("aligned_pair", embedder, "it without word_pieces")
         elif type(embedder) is not TransformerPairEmbedder:
@@ -185,7 +187,7 @@ def words_of(reader: PretrainedTransformer, states: Tensor, field: dict[str, Ten
     return is_inside.to(states.dtype) @ states / counts.clamp(min=1)[..., None]
 
 
-class PlainRecurrent(torch.nn.Module):
+class ExportableRecurrent(torch.nn.Module):
     """An `lstm` or `gru` as a scan over the words: packed sequences cannot be exported.
 
     The state stays 0 in padding, so that the backward direction starts at the last word.
@@ -246,7 +248,7 @@ def _gru(gates: Tensor, recurrent: Tensor, state: tuple[Tensor, ...]) -> tuple[T
     return (candidate + update * (state[0] - candidate),)
 
 
-class PlainSketching(torch.nn.Module):
+class ExportableSketching(torch.nn.Module):
     """`neural_easy_first` in which all sentences of a batch do the same number of steps.
 
     A fixed number of steps is written out in the graph; N = L is a loop. For the equations see `nn.sketching`.

@@ -55,9 +55,9 @@ def page_of(models: Sequence[Mapping[str, Any]]) -> str:
 
 
 def document_of(title: str, content: Mapping[str, Any], scripts: Sequence[str]) -> str:
-    """An HTML page that needs no other file: the style sheet and some scripts of the demo page, and a JSON object.
+    """An HTML page that needs no other file: the style sheet of the demo page, some scripts, and a JSON object.
 
-    The scripts find the object in the element `page-data`.
+    The scripts, files of the demo page or absolute paths, find the object in the element `page-data`.
     """
     demo = folders()["demo"]
     data = json.dumps(content, separators=(",", ":"))

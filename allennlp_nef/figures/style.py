@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from allennlp_nef.errors import needing
+from allennlp_nef.errors import require_extra
 
-with needing("plot", "a plot"):
+with require_extra("plot", "a plot"):
     from matplotlib import style
     from matplotlib.colors import LinearSegmentedColormap, PowerNorm
     from matplotlib.figure import Figure

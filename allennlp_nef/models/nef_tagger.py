@@ -22,15 +22,14 @@ from allennlp_nef.data.chunks import are_chunk_tags, chunks_of
 from allennlp_nef.data.fields import NO_LABEL, UNSEEN
 from allennlp_nef.metrics import ConllEval, TagAccuracy
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
-from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
-from allennlp_nef.modules.traces import (
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     EncoderTrace,
-    SentenceTrace,
     TracedEncoder,
     parts_of,
     run_encoder,
-    sentence_trace,
 )
+from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
+from allennlp_nef.modules.traces import SentenceTrace, sentence_trace
 from allennlp_nef.nn.util import zero_padding
 
 Metadata = Sequence[Mapping[str, Any]] | None

@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from allennlp_nef.data.fields import NO_LABEL, labels_of
 from allennlp_nef.metrics import SentenceScores
-from allennlp_nef.pretrained.token_embedder import PretrainedTransformer
 from allennlp_nef.modules.tree_encoders import TreeEncoder
+from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, word_pieces_of
 
 
 class PairOutput(torch.nn.Module, Registrable):
@@ -257,8 +257,8 @@ class SentencePair(Model):
             u, v = self.encode(first, first_heads), self.encode(second, second_heads)
             pair = torch.cat([u * v, (u - v).abs()], -1)
         else:
-            sides = [_word_pieces(first), _word_pieces(second)]
-            states = self.pair_transformer.read(*sides)[1]
+            sides = [word_pieces_of(first), word_pieces_of(second)]
+            states = self.pair_transformer.embed_words(*sides)[1]
             pair = self._vectors(states, sides[1]["counts"] > 0, second_heads)
         gold = {"label": label, "score": score}[self.output.gold]
         return self.output(torch.sigmoid(self.features(pair)), gold)
@@ -286,8 +286,3 @@ class SentencePair(Model):
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return self.output.get_metrics(reset)
-
-
-def _word_pieces(text: TextFieldTensors) -> dict[str, torch.Tensor]:
-    """The output of the indexer `word_pieces`."""
-    return next(tensors for tensors in text.values() if "pieces" in tensors)

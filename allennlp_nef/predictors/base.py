@@ -17,15 +17,15 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.base import Prediction, TaggingReader
+from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Prediction
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.text_files import parse_object
 from allennlp_nef.data.tokenizers import PUNCTUATION, Offsets, split_text
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.figures.display import Display
+from allennlp_nef.figures.tag_colors import tag_colors
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.traces import SentenceTrace
-from allennlp_nef.pretrained.lora import merge_lora
 from allennlp_nef.predictors.requests import (
     ANYTHING,
     Check,
@@ -34,7 +34,7 @@ from allennlp_nef.predictors.requests import (
     check_words,
     request_error,
 )
-from allennlp_nef.figures.tag_colors import tag_colors
+from allennlp_nef.pretrained.lora import merge_lora
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class NefPredictor(Predictor):
     # Parameters
 
     model : `Model`
-    dataset_reader : `TaggingReader`
+    dataset_reader : `NefDatasetReader`
     output_format : `str`, optional (default = `"json"`)
         What `allennlp predict` writes: "json", one object per line, or one of the dataset reader's `writers`.
     input_format : `str`, optional (default = `"json"`)
@@ -149,7 +149,7 @@ class NefPredictor(Predictor):
         The number of sentences in a batch; fewer if they are long.
     """
 
-    _dataset_reader: TaggingReader
+    _dataset_reader: NefDatasetReader
     fields: ClassVar[dict[str, Check]]
     """The fields of a request."""
     required: Sequence[str] = ()
@@ -166,7 +166,7 @@ class NefPredictor(Predictor):
     def __init__(
         self,
         model: Model,
-        dataset_reader: TaggingReader,
+        dataset_reader: NefDatasetReader,
         output_format: str = "json",
         input_format: str = "json",
         on_error: str = "stop",
@@ -377,6 +377,19 @@ def words_of(
     return words, offsets
 
 
+class UntaggedPredictor(NefPredictor):
+    """Base class of the predictors of models that do not tag words."""
+
+    dropped_fields = ("label", "score", "labels", "head_indices", "head_tags")
+
+    @overrides
+    def description(self) -> JsonDict:
+        """What the model is, as a JSON object: `task`; `title`, the class of the model; `fields`, those that a request
+        needs; and `max_tokens`."""
+        title = type(self._model).__name__
+        return {**super().description(), "title": title, "fields": list(self.required)}
+
+
 class TaggingPredictor(NefPredictor):
     """Base class of the predictors of taggers, with attention, traces and the probabilities of all labels.
 
@@ -385,7 +398,7 @@ class TaggingPredictor(NefPredictor):
     # Parameters
 
     model : `NefTagger`
-    dataset_reader : `TaggingReader`
+    dataset_reader : `NefDatasetReader`
     attention, trace, label_probabilities : `bool`, optional (default = `False`)
         Whether answers have them by default. The fields of a request take precedence.
     output_format, input_format, on_error, keep_fields, max_tokens, batch_size
@@ -399,7 +412,7 @@ class TaggingPredictor(NefPredictor):
     def __init__(
         self,
         model: Model,
-        dataset_reader: TaggingReader,
+        dataset_reader: NefDatasetReader,
         attention: bool = False,
         trace: bool = False,
         label_probabilities: bool = False,

@@ -8,13 +8,12 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, words_of
+from allennlp_nef.predictors.base import Item, UntaggedPredictor, words_of
 from allennlp_nef.predictors.requests import TEXT, Check, check_words
-from allennlp_nef.predictors.sentences import SentencePredictor
 
 
 @Predictor.register("dependency_parser")
-class DependencyParserPredictor(SentencePredictor):
+class DependencyParserPredictor(UntaggedPredictor):
     """Parses sentences, with `arc_mlp_parser`, or with `biaffine_parser` of allennlp-models.
 
     A request is a JSON object:

@@ -1,115 +1,31 @@
 """Pretrained transformers that represent words, and the token embedder `word_pieces`."""
 
-import hashlib
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from itertools import pairwise
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
 from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors
 from allennlp.modules.token_embedders import TokenEmbedder
 from overrides import overrides
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.pretrained.token_indexer import archived_transformer, load_pretrained, load_tokenizer
+from allennlp_nef.pretrained.loading import (
+    WEIGHTS_NAME,
+    archived_transformer,
+    freeze,
+    leave_out_frozen_weights,
+    limit_of,
+    load_tokenizer,
+    load_transformer,
+)
 from allennlp_nef.pretrained.lora import add_lora
-
-if TYPE_CHECKING:  # importing transformers takes a second
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from allennlp_nef.pretrained.windows import MIN_ROOM, SpecialTokensTemplate, windows_of
 
 MAX_LENGTH = 512  # pieces in a window, if the transformer has no smaller limit
-MIN_ROOM = 4  # pieces in a window besides the special ones
-WEIGHTS_NAME = "model.safetensors"
-
-
-class Template:
-    """The special pieces that a tokenizer adds to a sentence or to a pair of sentences, and the types of all pieces.
-
-    `[CLS] source [SEP] target [SEP]` for BERT, `<s> source </s></s> target </s>` for XLM-R.
-
-    # Parameters
-
-    tokenizer : `PreTrainedTokenizerBase`
-    num_sides : `int`
-        1 for a sentence, 2 for a pair.
-    """
-
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase", num_sides: int) -> None:
-        encoded = tokenizer(*[["a"]] * num_sides, is_split_into_words=True)
-        sides, ids = encoded.sequence_ids(), encoded["input_ids"]
-        types = encoded.get("token_type_ids", [0] * len(ids))
-        # (None, id, type) for a special piece, (side, _, type) for a sentence.
-        self._slots = [
-            (side, id_, type_)
-            for place, (side, id_, type_) in enumerate(zip(sides, ids, types))
-            if side is None or side not in sides[:place]
-        ]
-        self.num_special = sides.count(None)
-
-    def fill(self, sides: Sequence[list[int]]) -> tuple[list[int], list[int], list[int]]:
-        """The ids and the types of the pieces of a window, and the position at which each side begins."""
-        ids: list[int] = []
-        types: list[int] = []
-        starts: list[int] = []
-        for side, special, type_ in self._slots:
-            if side is not None:
-                starts.append(len(ids))
-            ids += [special] if side is None else sides[side]
-            types += [type_] * (len(ids) - len(types))
-        return ids, types, starts
-
-
-class Span(NamedTuple):
-    """The pieces [begin, end) of a sentence, which a window reads, and those of them whose vectors it provides."""
-
-    begin: int
-    end: int
-    first: int
-    last: int
-
-
-def windows_of(lengths: Sequence[int], room: int) -> list[tuple[Span, ...]]:
-    """Divides a text into windows that overlap by at least a half; one if it fits.
-
-    Windows move through both sentences of a pair at once, in equal steps. A sentence that fits into half of the room,
-    or into the room that the other sentence leaves, is complete in each window. Pieces get their vectors from the
-    window whose center is nearest or, in such a sentence, from windows that provide equal parts of it.
-
-    # Parameters
-
-    lengths : `Sequence[int]`
-        The number of pieces of the sentence, or of each sentence of a pair.
-    room : `int`
-        The number of pieces in a window, at least `MIN_ROOM`.
-
-    # Returns
-
-    `list[tuple[Span, ...]]`: for each window, a span of each sentence.
-    """
-    sizes = list(lengths)
-    if sum(lengths) > room:
-        sizes[0] = min(lengths[0], max(room // len(lengths), room - sum(lengths[1:])))
-        sizes[1:] = [room - sizes[0]] * (len(lengths) - 1)
-    steps = max(
-        -(-(length - size) // max(1, size // 2))  # rounded up
-        for length, size in zip(lengths, sizes)
-    )
-    sides = []
-    for length, size in zip(lengths, sizes):
-        begins = [step * (length - size) // max(1, steps) for step in range(steps + 1)]
-        if size < length:
-            cuts = [(left + right + size) // 2 for left, right in pairwise(begins)]
-        else:
-            cuts = [step * length // (steps + 1) for step in range(1, steps + 1)]
-        kept = pairwise([0, *cuts, length])
-        sides.append([Span(begin, begin + size, *ends) for begin, ends in zip(begins, kept)])
-    return list(zip(*sides))
 
 
 def pool_words(pieces: Tensor, counts: Tensor, sub_token_mode: str) -> Tensor:
@@ -207,7 +123,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self.sub_token_mode = sub_token_mode
         self.precision = precision
         self.tokenizer = load_tokenizer(model_name)
-        self.template = Template(self.tokenizer, self.num_sides)
+        self.template = SpecialTokensTemplate(self.tokenizer, self.num_sides)
         self._is_partly_frozen = frozen_layers is not None or not train_parameters
         # Embeddings that are neither trained nor saved can stay in 4 bits.
         four_bits = not save_weights and (lora_rank is not None or self._is_partly_frozen)
@@ -252,8 +168,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
                     module.eval()
         return self
 
-    def read(self, *sides: Mapping[str, Tensor], layer: int | None = None) -> list[Tensor]:
-        """Reads a batch of sentences or of pairs.
+    def embed_words(self, *sides: Mapping[str, Tensor], layer: int | None = None) -> list[Tensor]:
+        """The vectors of the words of a batch of sentences or of pairs.
 
         # Parameters
 
@@ -294,7 +210,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         return words
 
     def _encode(self, windows: Sequence[tuple[list[int], list[int]]], layer: int | None) -> Tensor:
-        """The states (windows, pieces, dim) for the ids and the types of the pieces of each window; see `read`."""
+        """The states (windows, pieces, dim) for the ids and types of the pieces of each window; see `embed_words`."""
         fields = dict(zip(("input_ids", "token_type_ids"), zip(*windows)))
         names = self.tokenizer.model_input_names
         batch = self.tokenizer.pad(
@@ -309,86 +225,15 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             return self.states(batch, layer).to(self.transformer.dtype)
 
     def states(self, inputs: Mapping[str, Tensor], layer: int | None = None) -> Tensor:
-        """The states of the transformer for its inputs, (windows, pieces, dim), with those of `layer`: see `read`."""
+        """The states of the transformer, (windows, pieces, dim), with those of `layer`: see `embed_words`."""
         output = self.transformer(**inputs, output_hidden_states=layer is not None)
         states: Tensor = output.last_hidden_state
         return states if layer is None else torch.cat([states, output.hidden_states[layer]], dim=-1)
 
 
-def load_transformer(
-    model_name: str, load_weights: bool = True, four_bits: bool = False
-) -> "PreTrainedModel":
-    """A pretrained transformer without the pooler of BERT, whose weights would get no gradients.
-
-    With `four_bits`, the embeddings of `multilingual-e5-small` stay in 4 bits. Raises `ConfigurationError` if nothing
-    is found under `model_name`.
-    """
-    if model_name == multilingual_e5.NAME:
-        return multilingual_e5.load_model(load_weights, four_bits)
-    from transformers import AutoConfig, AutoModel
-
-    if load_weights:
-        transformer = load_pretrained(AutoModel, model_name)
-    else:
-        transformer = AutoModel.from_config(load_pretrained(AutoConfig, model_name))
-    if getattr(transformer, "pooler", None) is not None:
-        transformer.pooler = None
-    return transformer
-
-
-def limit_of(transformer: "PreTrainedModel") -> int:
-    """The number of pieces for which a transformer has positions."""
-    for name, module in transformer.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            # In RoBERTa the first position comes after the one of padding.
-            unused = 0 if module.padding_idx is None else module.padding_idx + 1
-            return module.num_embeddings - unused
-    return sys.maxsize  # relative positions
-
-
-def freeze(transformer: "PreTrainedModel", num_layers: int | None) -> None:
-    """Freezes a transformer except for the layers above the first `num_layers`; None freezes all layers."""
-    transformer.requires_grad_(False)
-    if num_layers is None:
-        return
-    total = transformer.config.num_hidden_layers
-    lists = [m for m in transformer.modules() if isinstance(m, torch.nn.ModuleList)]
-    layers = next((layers for layers in lists if len(layers) == total), None)
-    if layers is None or not 0 <= num_layers <= total:
-        raise ConfigurationError(
-            f"frozen_layers: the transformer has no {num_layers} of {total} layers"
-        )
-    for layer in layers[num_layers:]:
-        layer.requires_grad_(True)
-
-
-def leave_out_frozen_weights(module: PretrainedTransformer) -> None:
-    """Replaces frozen weights by a checksum in the state dicts of a module, and checks it when a state is loaded."""
-    state = module.state_dict()
-    trained = {name for name, weight in module.named_parameters() if weight.requires_grad}
-    frozen = sorted(state.keys() - trained)
-    digest = hashlib.sha256()
-    for name in frozen:
-        weight = state[name].cpu().contiguous()
-        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-        digest.update(weight.view(torch.uint8).numpy().data)
-    checksum = torch.tensor(list(digest.digest()), dtype=torch.uint8)
-
-    def leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
-        for name in frozen:
-            del state[prefix + name]
-        state[f"{prefix}checksum"] = checksum
-
-    def put_back(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
-        if not torch.equal(state.pop(f"{prefix}checksum").cpu(), checksum):
-            raise ConfigurationError(
-                f"model_name: {module.model_name!r} does not have the weights the model was trained with"
-            )
-        for name in frozen:
-            state[prefix + name] = attrgetter(name)(module).detach()
-
-    module.register_state_dict_post_hook(leave_out)
-    module.register_load_state_dict_pre_hook(put_back)
+def word_pieces_of(field: TextFieldTensors) -> dict[str, Tensor]:
+    """The output of the indexer `word_pieces` in a text field, whatever its name is there."""
+    return next(tensors for tensors in field.values() if "pieces" in tensors)
 
 
 @TokenEmbedder.register("word_pieces")
@@ -408,4 +253,4 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
     @overrides(check_signature=False)
     def forward(self, counts: Tensor, pieces: Tensor) -> Tensor:
         """The vectors of words (batch, words, dim) from `counts` (batch, words) and `pieces` (batch, pieces)."""
-        return self.read({"counts": counts, "pieces": pieces})[0]
+        return self.embed_words({"counts": counts, "pieces": pieces})[0]

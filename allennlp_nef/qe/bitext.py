@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from allennlp_nef.data.text_files import read_lines
-from allennlp_nef.errors import DataFormatError, needing, quote
+from allennlp_nef.errors import DataFormatError, quote, require_extra
 from allennlp_nef.qe.files import read_parallel
 
 ADDED = ("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities")
@@ -177,7 +177,7 @@ def _cells(answer: Mapping[str, Any]) -> list[str]:
 
 def _parse(path: str) -> Any:
     """The tree of an XML file. Entities are rejected, and nothing outside the file is read."""
-    with needing("xliff", "a file in XLIFF or TMX"):
+    with require_extra("xliff", "a file in XLIFF or TMX"):
         from lxml import etree
     parser = etree.XMLParser(resolve_entities=False, no_network=True, strip_cdata=False)
     with open(path, "rb") as file:

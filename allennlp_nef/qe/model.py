@@ -19,9 +19,9 @@ from allennlp_nef.metrics import SentenceScores
 from allennlp_nef.models.nef_tagger import Metadata, NefTagger
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
 from allennlp_nef.nn.util import zero_padding
-from allennlp_nef.qe.pair_embedders import PairEmbedder
 from allennlp_nef.qe.layouts import OK, bad_ids_of, is_word_qe
 from allennlp_nef.qe.metrics import BadProbabilityMetric, WordQe
+from allennlp_nef.qe.pair_embedders import PairEmbedder
 
 # The share of BAD words is clamped to [MIN_SHARE, 1 - MIN_SHARE] before its logit is taken.
 MIN_SHARE = 1e-4

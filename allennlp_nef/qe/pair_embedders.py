@@ -12,7 +12,7 @@ from overrides import overrides
 from torch import Tensor
 from torch.nn import functional
 
-from allennlp_nef.pretrained.token_embedder import PretrainedTransformer
+from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, word_pieces_of
 from allennlp_nef.qe.reader import SAME, SAME_PREFIX
 
 NUM_SIMILARITY_FEATURES = 5
@@ -249,9 +249,9 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         alignments: Tensor,
         similarity: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        sides = [word_pieces(source), word_pieces(target)]
+        sides = [word_pieces_of(source), word_pieces_of(target)]
         source_mask, mask = (side["counts"] > 0 for side in sides)
-        source_words, words = self.read(*sides, layer=self.alignment_layer)
+        source_words, words = self.embed_words(*sides, layer=self.alignment_layer)
         return self.with_source(words, source_words, source_mask, alignments), mask
 
     def with_source(
@@ -291,8 +291,3 @@ def soft_alignments(target: Tensor, source: Tensor, source_mask: Tensor) -> Tens
     return (
         (cosines / ALIGNMENT_TEMPERATURE).masked_fill(~source_mask[:, None], excluded).softmax(-1)
     )
-
-
-def word_pieces(field: TextFieldTensors) -> dict[str, Tensor]:
-    """The output of the indexer `word_pieces`, whatever its name is in the field."""
-    return next(tensors for tensors in field.values() if "pieces" in tensors)

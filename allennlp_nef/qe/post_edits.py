@@ -7,7 +7,7 @@ with regard to case. HTER allows shifts and disregards case.
 
 from collections.abc import Sequence
 
-from allennlp_nef.errors import needing
+from allennlp_nef.errors import require_extra
 from allennlp_nef.qe.layouts import BAD, OK
 
 
@@ -16,7 +16,7 @@ def tags_of(translation: Sequence[str], post_edit: Sequence[str]) -> list[str]:
 
     A word is BAD if it is deleted or replaced, and a gap if words of the post-edit are missing there.
     """
-    with needing("ter", "post-edits"):
+    with require_extra("ter", "post-edits"):
         from sacrebleu.metrics.lib_ter import BeamEditDistance
 
     _, edits = BeamEditDistance(_lower(post_edit))(_lower(translation))
@@ -34,7 +34,7 @@ def tags_of(translation: Sequence[str], post_edit: Sequence[str]) -> list[str]:
 
 def hter_of(translation: Sequence[str], post_edit: Sequence[str]) -> float:
     """The edits, shifts included, per word of the post-edit, at most 1."""
-    with needing("ter", "post-edits"):
+    with require_extra("ter", "post-edits"):
         from sacrebleu.metrics.lib_ter import translation_edit_rate
 
     edits, words = translation_edit_rate(_lower(translation), _lower(post_edit))

@@ -11,10 +11,10 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.predictors.base import Failure, Item, ShownTrace, TaggingPredictor
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, check_characters
 from allennlp_nef.predictors.requests import check_words as check_length
+from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, check_words, links_of, without_eos
 from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger

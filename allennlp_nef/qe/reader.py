@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.base import TaggingReader, Writer, text_field
+from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Writer, text_field
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
 from allennlp_nef.qe.aligner import (
@@ -38,7 +38,7 @@ __all__ = ["SAME", "SAME_PREFIX", "WmtWordQeReader"]
 
 
 @DatasetReader.register("wmt_word_qe")
-class WmtWordQeReader(TaggingReader):
+class WmtWordQeReader(NefDatasetReader):
     """
     Reads the word-level quality estimation data of the WMT shared tasks: sentences, their machine translations, word
     alignments, and a tag, OK or BAD, for each word of the translation. `allennlp_nef.qe.files` describes data paths and
@@ -89,7 +89,7 @@ class WmtWordQeReader(TaggingReader):
     sentence_scores : `bool`, optional (default = `False`)
         Whether to read the scores of sentences: HTER from `.hter`, or 1 - ESA / 100 from files of error spans.
     max_tokens, label_namespace, max_instances
-        See `TaggingReader`. `max_tokens` does not count gaps and the `<EOS>` of the option `eos`.
+        See `NefDatasetReader`. `max_tokens` does not count gaps and the `<EOS>` of the option `eos`.
     """
 
     text_fields = ()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from allennlp_nef.data.text_files import find_words
@@ -13,6 +14,7 @@ from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
 from allennlp_nef.qe.writers import risk_of
 
 Answer = Mapping[str, Any]
+PAGE = str(Path(__file__).parent / "page" / "review.js")
 SCORES = ("hter", "expected_bad_share")
 
 
@@ -50,7 +52,7 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
         "threshold": scored[0]["threshold"],
         "sentences": items,
     }
-    return document_of(title, content, ("elements.js", "quality.js", "review.js"))
+    return document_of(title, content, ("elements.js", "quality.js", PAGE))
 
 
 def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from allennlp_nef.data.text_files import parse_json
-from allennlp_nef.errors import UserError, needing
+from allennlp_nef.errors import UserError, require_extra
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.base import Item, NefPredictor
 from allennlp_nef.resources import folders
@@ -63,7 +63,7 @@ def create_app(
 
     `UserError`: see `load_predictor`; the archive has no predictor of this package, or Flask is missing.
     """
-    with needing("serve", "create_app"):
+    with require_extra("serve", "create_app"):
         from flask import Flask, request
         from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 

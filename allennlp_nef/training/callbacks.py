@@ -9,8 +9,8 @@ from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
 
 from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.pretrained.token_indexer import TRANSFORMER_FOLDER
-from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, load_transformer
+from allennlp_nef.pretrained.loading import TRANSFORMER_FOLDER, load_transformer
+from allennlp_nef.pretrained.token_embedder import PretrainedTransformer
 
 
 @TrainerCallback.register("save_transformer")

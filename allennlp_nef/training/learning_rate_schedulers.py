@@ -1,11 +1,8 @@
-"""Learning rate schedules and initializers."""
+"""The learning rate scheduler `inverse_time`."""
 
 import torch
-from allennlp.nn.initializers import Initializer, PretrainedModelInitializer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from overrides import overrides
-
-from allennlp_nef.resources import archive_path
 
 
 @LearningRateScheduler.register("inverse_time")
@@ -33,23 +30,3 @@ class InverseTime(LearningRateScheduler):
     def get_values(self) -> list[float]:
         # `last_epoch` is 0 when AllenNLP calls this after the first epoch.
         return [value / (1 + self.rate * (self.last_epoch + 1)) for value in self.base_values]
-
-
-@Initializer.register("trained_model")
-class TrainedModelInitializer(PretrainedModelInitializer):
-    """AllenNLP's initializer `pretrained`, which also takes the names of the models that come with this package.
-
-    Registered as an `Initializer` with name "trained_model".
-
-    # Parameters
-
-    archive : `str`
-        An archive, or the name of a trained model, such as "qe-multilingual".
-
-    # Raises
-
-    `UserError`: a name without a file or a model.
-    """
-
-    def __init__(self, archive: str) -> None:
-        super().__init__(archive_path(archive))

@@ -8,9 +8,9 @@ import tarfile
 import pytest
 
 from allennlp_nef.cli import align_words
-from allennlp_nef.cli.align_words import symmetrize
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.aligner import load_aligner
+from allennlp_nef.qe.eflomal import symmetrize
 from tests.data.reader_files import line_of
 from tests.qe.qe_files import FIXTURES
 

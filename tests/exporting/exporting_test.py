@@ -19,7 +19,11 @@ from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.errors import UserError
 from allennlp_nef.exporting import folder as folder_module
 from allennlp_nef.exporting.export_folder import write_folder
-from allennlp_nef.exporting.exportable_tagger import PlainRecurrent, PlainSketching, PlainTagger
+from allennlp_nef.exporting.exportable_tagger import (
+    ExportableRecurrent,
+    ExportableSketching,
+    ExportableTagger,
+)
 from allennlp_nef.exporting.runner import Runner
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
@@ -142,7 +146,7 @@ def test_scan_is_the_recurrent_encoder(kind, bidirectional):
     vectors, mask = torch.randn(3, 5, 3), torch.arange(5) < torch.tensor([[5], [1], [3]])
     with torch.no_grad():
         assert torch.allclose(
-            PlainRecurrent(encoder)(vectors, mask), encoder(vectors, mask), atol=1e-6
+            ExportableRecurrent(encoder)(vectors, mask), encoder(vectors, mask), atol=1e-6
         )
 
 
@@ -160,7 +164,7 @@ def test_plain_sketching_is_the_decoder(num_steps, sketch_update, attention):
     mask = torch.arange(6) < torch.tensor([[6], [1], [3]])
     inputs = torch.randn(3, 6, 3) * mask.unsqueeze(-1)
     with torch.no_grad():
-        states = PlainSketching(decoder)(inputs, mask)
+        states = ExportableSketching(decoder)(inputs, mask)
         expected = decoder(inputs, mask)
     kept = mask.unsqueeze(-1)
     assert torch.allclose(states * kept, expected * kept, atol=1e-5)
@@ -180,7 +184,7 @@ def test_part_that_cannot_be_exported_is_refused(transformer, change):
     model = tagger_of("crf", transformer)[0]._model
     change(model)
     with pytest.raises(UserError):
-        PlainTagger(model)
+        ExportableTagger(model)
 
 
 @pytest.mark.parametrize("name", ["affixes with case", "qe with crf"])

@@ -5,7 +5,8 @@ import torch
 from allennlp.modules.seq2seq_encoders import ComposeEncoder
 
 from allennlp_nef.modules.seq2seq_encoders import DropoutEncoder, NeuralEasyFirst
-from allennlp_nef.modules.traces import parts_of, run_encoder, sentence_trace
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import parts_of, run_encoder
+from allennlp_nef.modules.traces import sentence_trace
 
 
 def test_steps_follow_from_attention_and_tags():

@@ -16,11 +16,9 @@ from allennlp_nef.data.dataset_readers.labeled_sentences import (
 )
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.sentences import (
-    SentenceClassifierPredictor,
-    SentencePairPredictor,
-    TreeLstmPredictor,
-)
+from allennlp_nef.predictors.sentence_classifier import SentenceClassifierPredictor
+from allennlp_nef.predictors.sentence_pair import SentencePairPredictor
+from allennlp_nef.predictors.tree_lstm import TreeLstmPredictor
 
 EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}}
 PAIR = {"first": "A man is washing a car", "second": ["A", "man", "sleeps"]}

@@ -6,11 +6,10 @@ import numpy
 import pytest
 import torch
 
-from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.pretrained.multilingual_e5 import NAME, FourBitEmbedding, normalizer, read_file
-from allennlp_nef.pretrained.token_indexer import load_tokenizer
 from allennlp_nef.errors import UserError
-from allennlp_nef.pretrained.token_embedder import load_transformer
+from allennlp_nef.pretrained import multilingual_e5
+from allennlp_nef.pretrained.loading import load_tokenizer, load_transformer
+from allennlp_nef.pretrained.multilingual_e5 import NAME, FourBitEmbedding, normalizer, read_file
 
 
 def test_rows_of_four_bits_are_multiples_of_their_scales():

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import TokenIndexer
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_nef.pretrained.token_indexer import archived_transformer, load_tokenizer
+from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 from tests.small_transformer import SAVE, pieces_of
 
 WORDS = ["Sheldon", "met", "\u200b", "a", "é\u200b", "<EOS>", "n't"]

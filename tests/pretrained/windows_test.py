@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.pretrained.token_indexer import load_tokenizer
-from allennlp_nef.pretrained.token_embedder import MIN_ROOM, Template, windows_of
+from allennlp_nef.pretrained.loading import load_tokenizer
+from allennlp_nef.pretrained.windows import MIN_ROOM, SpecialTokensTemplate, windows_of
 from tests.small_transformer import SAVE
 
 
@@ -18,7 +18,7 @@ def test_a_window_is_laid_out_as_the_tokenizer_does(kind, texts, tmp_path):
     SAVE[kind](tmp_path / kind)
     tokenizer = load_tokenizer(str(tmp_path / kind))
     expected = tokenizer(*texts, is_split_into_words=True)
-    template = Template(tokenizer, len(texts))
+    template = SpecialTokensTemplate(tokenizer, len(texts))
     alone = [
         tokenizer(text, is_split_into_words=True, add_special_tokens=False)["input_ids"]
         for text in texts

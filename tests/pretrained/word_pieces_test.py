@@ -6,7 +6,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.pretrained.token_embedder import windows_of
+from allennlp_nef.pretrained.windows import windows_of
 from tests.small_transformer import DIM
 
 SENTENCES = ["She met Sheldon .", "a", "Yes \u200b .", ""]

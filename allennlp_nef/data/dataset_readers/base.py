@@ -40,7 +40,7 @@ Writer = Callable[[Any, Prediction], str]
 """A function of the dataset reader and a prediction; returns the text to write, line ends included."""
 
 
-class TaggingReader(DatasetReader):
+class NefDatasetReader(DatasetReader):
     """
     Base class of the dataset readers of this package. A subclass implements `examples`, which parses and checks a file,
     and `text_to_instance`.
@@ -154,9 +154,9 @@ class TaggingReader(DatasetReader):
             logger.warning(message, *values)
 
 
-class SentenceReader(TaggingReader):
+class SentenceReader(NefDatasetReader):
     """
-    A `TaggingReader` of sentences with a tag for each word.
+    A `NefDatasetReader` of sentences with a tag for each word.
 
     An instance has the fields `tokens` (`TextField`), `tags` (`TagsField`, if the tags are known) and `metadata`, a
     dict with `words`, `tags` and, for a sentence of a file, its parsed lines as `sentence`. If no word of a data path
@@ -232,16 +232,16 @@ def _are_tagged(tokens: Any, tags: Any) -> bool:
     return all(isinstance(each, str) and each for each in [*tokens, *without_none])
 
 
-class TextReader(TaggingReader):
+class TextReader(NefDatasetReader):
     """
-    A `TaggingReader` that also takes sentences as strings, in files or in `text_to_instance`.
+    A `NefDatasetReader` that also takes sentences as strings, in files or in `text_to_instance`.
 
     # Parameters
 
     tokenizer : `Tokenizer`, optional (default = `None`)
         Splits sentences into words. None: whitespace in files, and the rules of `punctuation` for strings in requests.
     token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `TaggingReader`.
+        See `NefDatasetReader`.
     """
 
     def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:

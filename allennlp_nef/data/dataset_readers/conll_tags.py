@@ -146,7 +146,7 @@ class ConllTagsReader(SentenceReader):
     comment_prefix : `str`, optional (default = `None`, there are no comments)
         The start of comment lines. For GermEval 2014, which has the words in column 1, this is `"#"`.
     token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `TaggingReader`.
+        See `NefDatasetReader`.
     """
 
     writers: ClassVar[dict[str, Writer]] = {"conll": write_conll}

@@ -230,7 +230,7 @@ class ConlluTagsReader(SentenceReader):
     column : `str`, optional (default = `"upos"`)
         "upos", "xpos" or "feats".
     token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `TaggingReader`.
+        See `NefDatasetReader`.
     """
 
     writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu}
@@ -285,7 +285,7 @@ class ConlluTreesReader(TextReader):
     label_namespace : `str`, optional (default = `"head_tags"`)
         The vocabulary namespace of the dependency labels.
     tokenizer, token_indexers, max_tokens, encoding, max_instances
-        See `TextReader` and `TaggingReader`.
+        See `TextReader` and `NefDatasetReader`.
     """
 
     text_fields = ("words",)

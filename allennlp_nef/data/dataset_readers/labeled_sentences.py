@@ -11,7 +11,7 @@ from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import MetadataField, SequenceLabelField
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.base import TaggingReader, TextReader, text_field
+from allennlp_nef.data.dataset_readers.base import NefDatasetReader, TextReader, text_field
 from allennlp_nef.data.fields import ClassField, TagsField
 from allennlp_nef.data.text_files import parse_lines
 from allennlp_nef.errors import quote
@@ -106,7 +106,7 @@ class LabeledSentencesReader(TextReader):
     fine_labels : `bool`, optional (default = `False`)
         Whether to read fine labels, such as `LOC:city`, instead of coarse ones. Layout `trec` only.
     tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `TextReader` and `TaggingReader`. The words of trees are not tokenized.
+        See `TextReader` and `NefDatasetReader`. The words of trees are not tokenized.
     """
 
     def __init__(self, layout: str = "tab", fine_labels: bool = False, **kwargs: Any) -> None:
@@ -152,7 +152,7 @@ class LabeledSentencesReader(TextReader):
 
 
 @DatasetReader.register("labeled_trees")
-class LabeledTreesReader(TaggingReader):
+class LabeledTreesReader(NefDatasetReader):
     """
     Reads binary trees in brackets with a label for each node, such as the Stanford Sentiment Treebank, for the model
     `tree_lstm`. A line is a tree; empty lines are skipped.
@@ -166,7 +166,7 @@ class LabeledTreesReader(TaggingReader):
     # Parameters
 
     token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `TaggingReader`.
+        See `NefDatasetReader`.
     """
 
     @overrides(check_signature=False)

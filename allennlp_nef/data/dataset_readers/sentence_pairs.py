@@ -100,7 +100,7 @@ class SentencePairsReader(TextReader):
     names : `Sequence[str]`, optional (default = `("first", "second")`)
         The names of the fields of the sentences. The `esim` of allennlp-models expects "premise" and "hypothesis".
     tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `TextReader` and `TaggingReader`. `max_tokens` limits the longer sentence of a pair.
+        See `TextReader` and `NefDatasetReader`. `max_tokens` limits the longer sentence of a pair.
     """
 
     def __init__(

@@ -13,7 +13,11 @@ from allennlp_nef.modules.attention_transforms import (
     AttentionTransform,
     ConstrainedSoftmaxTransform,
 )
-from allennlp_nef.modules.traces import EncoderTrace, TagScorer, TracedEncoder
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
+    EncoderTrace,
+    TagScorer,
+    TracedEncoder,
+)
 from allennlp_nef.nn.sketching import sketch, windows
 from allennlp_nef.nn.util import zero_padding
 

@@ -7,7 +7,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
 
-from allennlp_nef.modules.traces import EncoderTrace, TagScorer, TracedEncoder
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
+    EncoderTrace,
+    TagScorer,
+    TracedEncoder,
+)
 from allennlp_nef.nn.util import exclude_scores, in_float32_at_least, zero_padding
 
 NUM_ROWS = 64  # words whose scores are computed at once

@@ -5,7 +5,7 @@ from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
 
 from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledTreesReader
-from allennlp_nef.predictors.sentences import TreeLstmPredictor
+from allennlp_nef.predictors.tree_lstm import TreeLstmPredictor
 
 TREES = ["(3 (2 a) (3 (2 b) (4 c)))", "(2 b)", "(0 (4 c) (2 a))"]
 

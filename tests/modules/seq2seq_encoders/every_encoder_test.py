@@ -9,7 +9,7 @@ from allennlp_nef.modules.attention_transforms import (
     AttentionTransform,
     ConstrainedSoftmaxTransform,
 )
-from allennlp_nef.modules.traces import run_encoder
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import run_encoder
 from tests.modules.seq2seq_encoders.small_encoders import (
     batch_of,
     decoder,

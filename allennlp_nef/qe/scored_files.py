@@ -1,15 +1,12 @@
-"""The files that `score-tags` compares, sentence by sentence."""
+"""The files of quality estimation that `score-tags` compares: tags, error spans and sentence scores."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-from allennlp_nef.data.chunks import OUTSIDE, split_tag
-from allennlp_nef.data.dataset_readers.conll_tags import CONLLEVAL_BOUNDARY, NO_TAG, read_columns
-from allennlp_nef.data.dataset_readers.conllu import UNKNOWN, read_conllu
 from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.metrics.scored_files import ScoredFile, TaggedSentence, check_number
 from allennlp_nef.qe.layouts import BAD, OK, check_tags, read_table
 from allennlp_nef.qe.spans import ErrorSpan, read_segments
 
@@ -19,81 +16,9 @@ MIN_LINES = 20
 LEFT_OUT = "hallucination"
 
 
-@dataclass
-class TaggedSentence:
-    """The tags of a sentence, or its one score."""
-
-    tags: list[Any]
-    """None for a word without a gold tag, which is not scored."""
-    lines: list[int]
-    """The line of each tag, from 1."""
-    words: list[str] = field(default_factory=list)
-    """What is tagged; empty if the file does not contain it."""
-
-
-@dataclass
-class TagFile:
-    """The tagged sentences of a file."""
-
-    path: str
-    sentences: list[TaggedSentence]
-    language_pair: str | None = None
-    kind: str | None = None
-    """What is tagged, in tables: "mt" (words), "gap" or "source"."""
-    has_gaps: bool = False
-    """Whether the file also contains tags of gaps, which were left out."""
-
-    @property
-    def tags(self) -> list[list[Any]]:
-        return [sentence.tags for sentence in self.sentences]
-
-
-def read_conll(
-    path: str,
-    column: int,
-    word_column: int = 0,
-    comment_prefix: str | None = None,
-    are_chunks: bool = True,
-    encoding: str = "utf-8",
-) -> TagFile:
-    """The tags in a column of CoNLL."""
-    file = TagFile(path, [])
-    for sentence in read_columns(path, encoding, comment_prefix, CONLLEVAL_BOUNDARY):
-        width, lines = len(sentence.rows[0]), sentence.lines
-        for index in (column, word_column):
-            if not -width <= index < width:
-                raise DataFormatError(
-                    f"{path}:{lines[0]}: expected a column {index}, got {width} in total"
-                )
-        words = [row[word_column] for row in sentence.rows]
-        tags = [None if row[column] in NO_TAG else row[column] for row in sentence.rows]
-        for tag, line in zip(tags, lines) if are_chunks else ():
-            try:
-                split_tag(OUTSIDE if tag is None else tag)
-            except ValueError as error:
-                raise DataFormatError(f"{path}:{line}: {error} in column {column}") from None
-        has_words = (column - word_column) % width != 0
-        file.sentences.append(TaggedSentence(tags, lines, words if has_words else []))
-    return file
-
-
-def read_conllu_tags(path: str, column: str, encoding: str = "utf-8") -> TagFile:
-    """The tags in a column of CoNLL-U."""
-    file = TagFile(path, [])
-    for sentence in read_conllu(path, encoding):
-        tags, words = sentence.column(column), sentence.column("form")
-        no_tag = UNKNOWN if column == "upos" else None
-        gold = [None if tag == no_tag else tag for tag in tags]
-        file.sentences.append(TaggedSentence(gold, sentence.lines, words))
-    if {tag for tags in file.tags for tag in tags} <= {UNKNOWN, None}:
-        line = file.sentences[0].lines[0]
-        raise DataFormatError(f"{path}:{line}: expected tags in {column}, got {UNKNOWN} everywhere")
-    return file
-
-
-def read_word_tags(path: str, encoding: str = "utf-8") -> TagFile:
+def read_word_tags(path: str, encoding: str = "utf-8") -> ScoredFile:
     """OK and BAD in a `.tags` file or in a table of WMT. A `LEFT_OUT` sentence has this one tag."""
-    file = TagFile(path, [])
+    file = ScoredFile(path, [])
     lines = list(read_lines(path, encoding))
     if any("\t" in line and not {OK, BAD}.issuperset(line.split()) for _, line in lines):
         _read_word_table(file, encoding)
@@ -105,7 +30,7 @@ def read_word_tags(path: str, encoding: str = "utf-8") -> TagFile:
     return file
 
 
-def _read_word_table(file: TagFile, encoding: str) -> None:
+def _read_word_table(file: ScoredFile, encoding: str) -> None:
     rows = read_table(file.path, (5, 6, 7), encoding).rows
     for line, cells in rows:
         *names, sentence, index, word, tag = cells
@@ -136,9 +61,9 @@ def _read_word_table(file: TagFile, encoding: str) -> None:
             last.words.append(word)
 
 
-def read_spans(path: str) -> TagFile:
+def read_spans(path: str) -> ScoredFile:
     """The `character_tags` of the translations in a file of error spans."""
-    file = TagFile(path, [])
+    file = ScoredFile(path, [])
     for segment in read_segments(path):
         if segment.spans is None:
             raise DataFormatError(f"{path}:{segment.line}: expected error spans, got none")
@@ -164,9 +89,9 @@ def character_tags(text: str, spans: Sequence[ErrorSpan]) -> list[str]:
     return ["+".join(sorted(of_character)) for of_character in severities]
 
 
-def read_sentence_scores(path: str, encoding: str = "utf-8") -> TagFile:
+def read_sentence_scores(path: str, encoding: str = "utf-8") -> ScoredFile:
     """The numbers in a file with one per line, or in a table of WMT."""
-    file, rows = TagFile(path, []), list(read_lines(path, encoding))
+    file, rows = ScoredFile(path, []), list(read_lines(path, encoding))
     if any("\t" in line for _, line in rows):
         table = read_table(path, (4,), encoding).rows
         file.language_pair, system = table[0][1][:2]
@@ -186,7 +111,7 @@ def read_sentence_scores(path: str, encoding: str = "utf-8") -> TagFile:
     return file
 
 
-def without_gaps(files: Sequence[TagFile], gaps: str | None = None) -> list[TagFile]:
+def without_gaps(files: Sequence[ScoredFile], gaps: str | None = None) -> list[ScoredFile]:
     """The files of OK and BAD with the tags of words, or with those of gaps; the first file is gold.
 
     In each line, some files can have n tags and others 2n+1: gap, word, ..., gap. If all have the same number, `gaps`
@@ -224,42 +149,3 @@ def without_gaps(files: Sequence[TagFile], gaps: str | None = None) -> list[TagF
                 sentence.lines = sentence.lines[start::2]
                 file.has_gaps = kind != "gap"
     return files
-
-
-def check_line_up(gold: TagFile, file: TagFile) -> None:
-    """Raises a `DataFormatError` at the first line of a file that does not fit the gold file."""
-    for expected, got in ((gold.language_pair, file.language_pair), (gold.kind, file.kind)):
-        if expected and got and got != expected:
-            raise DataFormatError(
-                f"{file.path}:1: expected {expected} as in {gold.path}, got {got}"
-            )
-    for sentence, other in zip(gold.sentences, file.sentences):
-        pairs = zip(sentence.words, other.words)
-        differ = next((i for i, (word, found) in enumerate(pairs) if word != found), None)
-        if differ is not None:
-            expected, got = quote(sentence.words[differ]), quote(other.words[differ])
-            place = f"{gold.path}:{sentence.lines[differ]}"
-            raise DataFormatError(
-                f"{file.path}:{other.lines[differ]}: expected {expected} as in {place}, got {got}"
-            )
-        if len(sentence.tags) != len(other.tags):
-            raise DataFormatError(
-                f"{file.path}:{other.lines[0]}: expected {len(sentence.tags)} tags as in "
-                f"{gold.path}:{sentence.lines[0]}, got {len(other.tags)}"
-            )
-        for line, expected, tag in zip(other.lines, sentence.tags, other.tags):
-            if tag is None and expected is not None:
-                raise DataFormatError(f"{file.path}:{line}: expected a predicted tag, got none")
-    check_number(gold, file)
-
-
-def check_number(gold: TagFile, file: TagFile) -> None:
-    """Raises a `DataFormatError` if two files have different numbers of sentences, or none."""
-    expected, got = len(gold.sentences), len(file.sentences)
-    for each in (gold, file):
-        if not each.sentences:
-            raise DataFormatError(f"{each.path}:1: expected at least one sentence, got none")
-    if got != expected:
-        line = file.sentences[min(expected, got - 1)].lines[0]
-        numbers = f"expected {expected} sentences as in {gold.path}, got {got}"
-        raise DataFormatError(f"{file.path}:{line}: {numbers}")

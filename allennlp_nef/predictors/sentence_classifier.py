@@ -1,0 +1,61 @@
+"""The predictor of classes of sentences."""
+
+from typing import Any, ClassVar
+
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+from allennlp.data.fields import LabelField
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers.labeled_sentences import (
+    LabeledSentencesReader,
+)
+from allennlp_nef.predictors.base import Item, UntaggedPredictor, words_of
+from allennlp_nef.predictors.requests import TEXT, Check
+
+
+@Predictor.register("sentence_classifier")
+class SentenceClassifierPredictor(UntaggedPredictor):
+    """Labels sentences, with AllenNLP's model `basic_classifier` and the reader `labeled_sentences`.
+
+    A request is a JSON object, such as `{"sentence": "Where is Oslo?"}`, with raw text or a list of words. The
+    answer has `tokens`, `label` and `probabilities`, an object with the probability of each label. Unlike AllenNLP's
+    `text_classifier`, it names the labels.
+
+    Registered as a `Predictor` with name "sentence_classifier". For the parameters see `NefPredictor`.
+    """
+
+    task = "class"
+    fields: ClassVar[dict[str, Check]] = {"sentence": TEXT}
+    required = ("sentence",)
+    text_field = "sentence"
+    _dataset_reader: LabeledSentencesReader
+
+    def predict(self, sentence: str | list[str]) -> JsonDict:
+        """The answer to a sentence, from Python."""
+        return self.predict_json({"sentence": sentence})
+
+    @overrides
+    def to_item(self, request: dict[str, Any]) -> Item:
+        tokenizer = self._dataset_reader.tokenizer
+        words, _ = words_of("sentence", request["sentence"], tokenizer, self.max_tokens)
+        return Item(self._dataset_reader.text_to_instance(words))
+
+    @overrides
+    def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
+        names = self._model.vocab.get_index_to_token_vocabulary(
+            self._dataset_reader.label_namespace
+        )
+        probabilities = {names[i]: p for i, p in enumerate(output["probs"].tolist())}
+        words = item.metadata["words"]
+        return {"tokens": words, "label": output["label"], "probabilities": probabilities}
+
+    @overrides(check_signature=False)
+    def predictions_to_labeled_instances(
+        self, instance: Instance, outputs: dict[str, Any]
+    ) -> list[Instance]:
+        labeled = instance.duplicate()
+        label = LabelField(int(outputs["probs"].argmax()), skip_indexing=True)
+        labeled.add_field("label", label)
+        return [labeled]

@@ -1,0 +1,53 @@
+"""The predictor of labels of trees."""
+
+from typing import Any, ClassVar
+
+from allennlp.common.util import JsonDict
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers.labeled_sentences import (
+    LabeledTreesReader,
+)
+from allennlp_nef.errors import UserError
+from allennlp_nef.predictors.base import Item, UntaggedPredictor
+from allennlp_nef.predictors.requests import Check, check_words
+
+
+@Predictor.register("tree_lstm")
+class TreeLstmPredictor(UntaggedPredictor):
+    """Labels the nodes of binary trees, with the model `tree_lstm`.
+
+    A request is a JSON object, such as `{"tree": "(0 (0 a) (0 (0 good) (0 film)))"}`, with a tree in brackets as in the
+    Stanford Sentiment Treebank; its labels are ignored. The answer has `tokens`, the words; `label` and
+    `probabilities` of the root; and `tree`, with the predicted label of each node.
+
+    Registered as a `Predictor` with name "tree_lstm". For the parameters see `NefPredictor`.
+    """
+
+    task = "class"
+    fields: ClassVar[dict[str, Check]] = {
+        "tree": (lambda value: isinstance(value, str), "a tree in brackets")
+    }
+    required = ("tree",)
+    text_field = "tree"
+    _dataset_reader: LabeledTreesReader
+
+    def predict(self, tree: str) -> JsonDict:
+        """The answer to a tree, from Python."""
+        return self.predict_json({"tree": tree})
+
+    @overrides
+    def to_item(self, request: dict[str, Any]) -> Item:
+        try:
+            item = Item(self._dataset_reader.text_to_instance(request["tree"]))
+        except ValueError as error:
+            raise UserError(f"tree: {error}") from None
+        check_words("tree", item.metadata["words"], self.max_tokens)
+        return item
+
+    @overrides
+    def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
+        tree = item.metadata["tree"].with_labels(output["node_labels"])
+        parts = {name: output[name] for name in ("label", "probabilities")}
+        return {"tokens": item.metadata["words"], **parts, "tree": tree}

@@ -1,0 +1,136 @@
+"""Loads pretrained transformers and their tokenizers, freezes layers, and leaves frozen weights out of checkpoints."""
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.pretrained import multilingual_e5
+
+if TYPE_CHECKING:  # importing transformers takes a second
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+TRANSFORMER_FOLDER = "transformer"  # of an archive; written by the callback `save_transformer`
+WEIGHTS_NAME = "model.safetensors"
+
+
+@lru_cache(maxsize=1)
+def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
+    """The fast tokenizer of a pretrained transformer. Callers share the one that was loaded last.
+
+    # Raises
+
+    `ConfigurationError`: the tokenizer cannot be loaded, or is slow.
+    """
+    if model_name == multilingual_e5.NAME:
+        return multilingual_e5.load_tokenizer()
+    from transformers import AutoTokenizer
+
+    # Byte-level tokenizers (RoBERTa) distinguish words that follow a blank; others ignore the option.
+    tokenizer = load_pretrained(AutoTokenizer, model_name, add_prefix_space=True)
+    if not tokenizer.is_fast:
+        raise ConfigurationError(f"model_name: {model_name} has no fast tokenizer (tokenizer.json)")
+    return tokenizer
+
+
+def load_pretrained(auto_class: Any, model_name: str, **options: Any) -> Any:
+    """Calls `from_pretrained` of an auto class of transformers; raises a `ConfigurationError` if nothing is found."""
+    try:
+        return auto_class.from_pretrained(model_name, trust_remote_code=False, **options)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ConfigurationError(f"model_name: cannot load {model_name!r}: {reason}") from error
+
+
+def archived_transformer(extras: Mapping[str, Any]) -> Path | None:
+    """The `transformer` folder of the archive that is being loaded, from the extras of `from_params`.
+
+    None for archives without such a folder, and in training: `allennlp train` passes `local_rank`, too. There, the
+    folder may be left over from a run that is being recovered.
+    """
+    if "serialization_dir" not in extras or "local_rank" in extras:
+        return None
+    folder = Path(extras["serialization_dir"], TRANSFORMER_FOLDER)
+    return folder if folder.is_dir() else None
+
+
+def load_transformer(
+    model_name: str, load_weights: bool = True, four_bits: bool = False
+) -> "PreTrainedModel":
+    """A pretrained transformer without the pooler of BERT, whose weights would get no gradients.
+
+    With `four_bits`, the embeddings of `multilingual-e5-small` stay in 4 bits. Raises `ConfigurationError` if nothing
+    is found under `model_name`.
+    """
+    if model_name == multilingual_e5.NAME:
+        return multilingual_e5.load_model(load_weights, four_bits)
+    from transformers import AutoConfig, AutoModel
+
+    if load_weights:
+        transformer = load_pretrained(AutoModel, model_name)
+    else:
+        transformer = AutoModel.from_config(load_pretrained(AutoConfig, model_name))
+    if getattr(transformer, "pooler", None) is not None:
+        transformer.pooler = None
+    return transformer
+
+
+def limit_of(transformer: "PreTrainedModel") -> int:
+    """The number of pieces for which a transformer has positions."""
+    for name, module in transformer.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            # In RoBERTa the first position comes after the one of padding.
+            unused = 0 if module.padding_idx is None else module.padding_idx + 1
+            return module.num_embeddings - unused
+    return sys.maxsize  # relative positions
+
+
+def freeze(transformer: "PreTrainedModel", num_layers: int | None) -> None:
+    """Freezes a transformer except for the layers above the first `num_layers`; None freezes all layers."""
+    transformer.requires_grad_(False)
+    if num_layers is None:
+        return
+    total = transformer.config.num_hidden_layers
+    lists = [m for m in transformer.modules() if isinstance(m, torch.nn.ModuleList)]
+    layers = next((layers for layers in lists if len(layers) == total), None)
+    if layers is None or not 0 <= num_layers <= total:
+        raise ConfigurationError(
+            f"frozen_layers: the transformer has no {num_layers} of {total} layers"
+        )
+    for layer in layers[num_layers:]:
+        layer.requires_grad_(True)
+
+
+def leave_out_frozen_weights(module: torch.nn.Module) -> None:
+    """Replaces frozen weights by a checksum in the state dicts of a module, and checks it when a state is loaded."""
+    state = module.state_dict()
+    trained = {name for name, weight in module.named_parameters() if weight.requires_grad}
+    frozen = sorted(state.keys() - trained)
+    digest = hashlib.sha256()
+    for name in frozen:
+        weight = state[name].cpu().contiguous()
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
+        digest.update(weight.view(torch.uint8).numpy().data)
+    checksum = torch.tensor(list(digest.digest()), dtype=torch.uint8)
+
+    def leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
+        for name in frozen:
+            del state[prefix + name]
+        state[f"{prefix}checksum"] = checksum
+
+    def put_back(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+        if not torch.equal(state.pop(f"{prefix}checksum").cpu(), checksum):
+            raise ConfigurationError(
+                f"model_name: {module.model_name!r} does not have the weights the model was trained with"
+            )
+        for name in frozen:
+            state[prefix + name] = attrgetter(name)(module).detach()
+
+    module.register_state_dict_post_hook(leave_out)
+    module.register_load_state_dict_pre_hook(put_back)

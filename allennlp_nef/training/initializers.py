@@ -1,0 +1,25 @@
+"""The initializer `trained_model`."""
+
+from allennlp.nn.initializers import Initializer, PretrainedModelInitializer
+
+from allennlp_nef.resources import archive_path
+
+
+@Initializer.register("trained_model")
+class TrainedModelInitializer(PretrainedModelInitializer):
+    """AllenNLP's initializer `pretrained`, which also takes the names of the models that come with this package.
+
+    Registered as an `Initializer` with name "trained_model".
+
+    # Parameters
+
+    archive : `str`
+        An archive, or the name of a trained model, such as "qe-multilingual".
+
+    # Raises
+
+    `UserError`: a name without a file or a model.
+    """
+
+    def __init__(self, archive: str) -> None:
+        super().__init__(archive_path(archive))
