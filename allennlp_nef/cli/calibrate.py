@@ -116,7 +116,7 @@ def calibrate(
     predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
     calibration = calibrate_model(predictor, data, maximize)
     if plot is not None:
-        from allennlp_nef.figures.reliability_diagram import reliability_plot
+        from allennlp_nef.figures._reliability_diagram import reliability_plot
 
         errors = (calibration.before["ece"], calibration.after["ece"])
         series = list(zip(calibration.bins, errors))

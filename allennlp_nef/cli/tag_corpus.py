@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     with require_extra("ray", "tag-corpus"):
-        from allennlp_nef.corpora.ray_job import tag_corpus
+        from allennlp_nef.corpora._ray_job import tag_corpus
 
     options = json_object("--predictor-args", args.predictor_args)
     if args.threshold is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from allennlp_nef.resources import folders
 
 if TYPE_CHECKING:
-    from allennlp_nef.figures.style import StyledFigure
+    from allennlp_nef.figures._style import StyledFigure
 
 # The policy lets the page run its own scripts, and nothing else: it cannot reach the network.
 _PAGE = Template(
@@ -88,7 +88,7 @@ class Display:
 
     def plot(self) -> "StyledFigure":
         """The heat map of the sentence. Raises `UserError` if matplotlib is not installed."""
-        from allennlp_nef.figures.heat_maps import heat_map
+        from allennlp_nef.figures._heat_maps import heat_map
 
         return heat_map([self.answer], [self.description])
 

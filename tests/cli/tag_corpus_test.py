@@ -10,7 +10,7 @@ from tests.cli.commands import output
 
 
 def test_options_reach_the_job(monkeypatch):
-    job = pytest.importorskip("allennlp_nef.corpora.ray_job", exc_type=ImportError)
+    job = pytest.importorskip("allennlp_nef.corpora._ray_job", exc_type=ImportError)
     calls = []
     monkeypatch.setattr(
         job, "tag_corpus", lambda *args, **options: calls.append((args, options)) or ["x"]
@@ -25,7 +25,7 @@ def test_options_reach_the_job(monkeypatch):
 
 
 def test_ray_is_needed(monkeypatch):
-    monkeypatch.delitem(sys.modules, "allennlp_nef.corpora.ray_job", raising=False)
+    monkeypatch.delitem(sys.modules, "allennlp_nef.corpora._ray_job", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError):
         output(command, "run", "a.txt", "--output", "out")

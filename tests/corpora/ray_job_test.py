@@ -32,7 +32,7 @@ def lines_of(folder):
 @pytest.fixture
 def tag(tmp_path, monkeypatch):
     """`tag(*inputs, **options)`: the folders of the inputs in `tmp_path`, tagged by two workers."""
-    from allennlp_nef.corpora.ray_job import tag_corpus
+    from allennlp_nef.corpora._ray_job import tag_corpus
 
     save_run(tmp_path / "ner")
     monkeypatch.setenv("DEAD_WORKER", str(tmp_path / "dead"))

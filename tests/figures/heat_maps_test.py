@@ -11,8 +11,8 @@ pytest.importorskip("matplotlib", reason="needs the extra plot")
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from allennlp_nef.figures.heat_maps import heat_map
-from allennlp_nef.figures.style import INK, shown
+from allennlp_nef.figures._heat_maps import heat_map
+from allennlp_nef.figures._style import INK, shown
 from tests.figures.answers import COLORS, DESCRIPTION, random_answer, tagged
 
 ODD_WORDS = ["$x_1$", "a$b", "_a", "\\frac{", "<b>&amp;</b>", '"', "日本語", "שלום", "مرحبا", "🙂"]

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 
-from allennlp_nef.figures.reliability_diagram import reliability_plot
+from allennlp_nef.figures._reliability_diagram import reliability_plot
 
 
 def test_the_diagram_shows_the_means_of_bins_with_words():

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.figures.style import (
+from allennlp_nef.figures._style import (
     ATTENTION_COLORS,
     ATTENTION_SCALE,
     INK,

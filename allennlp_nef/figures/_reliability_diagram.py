@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from allennlp_nef.figures.style import BLUE, GRAY, INK, LINE, RED, StyledFigure, drawing, shown
+from allennlp_nef.figures._style import BLUE, GRAY, INK, LINE, RED, StyledFigure, drawing, shown
 
 Bins = tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]
 """For each bin: the sum of the probabilities, the number of BAD words, the number of words."""
