@@ -27,6 +27,7 @@ def main() -> None:
     """Runs the program with the arguments of the command line."""
 
     def terminate(*_: Any) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         raise Terminated
 
     signal.signal(signal.SIGTERM, terminate)

@@ -12,7 +12,7 @@ import torch
 from allennlp_nef.data.text_files import parse_json
 from allennlp_nef.errors import UserError, require_extra
 from allennlp_nef.predictors.archives import load_predictor
-from allennlp_nef.predictors.base import Item, NefPredictor
+from allennlp_nef.predictors.base import NefPredictor
 from allennlp_nef.resources import folders
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def create_app(
     max_batch : `int`, optional (default = `1000`)
         The limit for the requests in a list.
     max_words : `int`, optional (default = `20_000`)
-        The limit for the words of all requests in a list. A sentence of more than 100 words with a trace counts once
-        for each 100 words.
+        The limit for the words of all requests in a list. A text of more than 100 words counts once for each 100 words,
+        because the time for alignments and traces grows with the square of its length.
     threads : `int`, optional (default = `1`)
         The threads of torch in this process. More than one can block workers that were forked from a process that has
         already used them, such as those of `gunicorn --preload`.
@@ -79,6 +79,14 @@ def create_app(
     app.config["MAX_CONTENT_LENGTH"] = max_bytes
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
 
+    @app.before_request
+    def refuse_large_body() -> None:
+        length = request.content_length or 0
+        if length > max_bytes:
+            # Clients that are still sending would see a broken connection.
+            request.environ["wsgi.input"].read(min(length, 2**24))
+            raise RequestEntityTooLarge(f"expected at most {max_bytes} bytes, got {length}")
+
     @app.post("/predict")
     def predict() -> Any:
         try:
@@ -89,11 +97,10 @@ def create_app(
             return predictor.predict_json(value)
         if len(value) > max_batch:
             raise RequestEntityTooLarge(f"expected at most {max_batch} items, got {len(value)}")
-        items = [predictor.item_of(each, f"item {i}") for i, each in enumerate(value)]
-        words = sum(_num_words(item) for item in items if isinstance(item, Item))
+        words = sum(map(_weighted_words, value))
         if words > max_words:
             raise RequestEntityTooLarge(f"expected at most {max_words} words, got {words}")
-        return predictor.answers(items)
+        return predictor.predict_batch_json(value)
 
     @app.get("/describe")
     def describe() -> Any:
@@ -122,7 +129,15 @@ def create_app(
     return app
 
 
-def _num_words(item: Item) -> int:
-    """The words of an item, weighted by the size of its trace, which grows with their square."""
-    words = item.num_tokens
-    return words * max(1, words // 100) if item.is_traced else words
+def _weighted_words(request: Any) -> int:
+    """The words of a request that has not been checked. Long texts weigh more, and two CJK characters are a word."""
+    total = 0
+    for value in request.values() if isinstance(request, dict) else ():
+        words = (
+            value.split() if isinstance(value, str) else value if isinstance(value, list) else ()
+        )
+        number = len(words)
+        if isinstance(value, str):
+            number += sum(character >= "\u2e80" for character in value) // 2
+        total += number * max(1, number // 100)
+    return total
