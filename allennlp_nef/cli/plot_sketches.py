@@ -128,7 +128,7 @@ def plot_sketches(
     names: list[str] = []
     pages: list[list[Any]] = [[] for _ in archives]
     counts = [SketchSummary() for _ in archives]
-    streams = [answers_of(predictor, input, batch_size) for predictor in predictors]
+    streams = [answers_of(predictor, input) for predictor in predictors]
     number = 0
     sentences = islice(zip_longest(*streams), None if summary else limit)
     for number, answers in enumerate(Tqdm.tqdm(sentences, desc="sentences"), 1):
@@ -166,23 +166,19 @@ def plot_sketches(
     return names, results
 
 
-def answers_of(
-    predictor: "TaggingPredictor", path: str, batch_size: int
-) -> Iterator[dict[str, Any]]:
+def answers_of(predictor: "TaggingPredictor", path: str) -> Iterator[dict[str, Any]]:
     """The answers to the requests in a `.jsonl` file, or to the data at another path, with `gold`, the tags or None."""
-    from allennlp.common.util import lazy_groups_of
-
     from allennlp_nef.data.text_files import read_lines
 
-    sentences: Iterator[Any]
+    sentences: Iterator[tuple[str, Any]]
     if path.endswith(".jsonl"):
-        sentences = (predictor.load_line(line) for _, line in read_lines(path) if line.strip())
+        lines = ((f"{path}:{number}", line) for number, line in read_lines(path) if line.strip())
+        sentences = ((place, predictor.load_line(line)) for place, line in lines)
     else:
-        sentences = iter(predictor._dataset_reader.read(path))
-    for batch in lazy_groups_of(sentences, batch_size):
-        answers: Any = predictor.answers(batch)
-        for answer in answers:
-            yield {**answer, "gold": answer.metadata["tags"]}
+        sentences = (("", instance) for instance in predictor._dataset_reader.read(path))
+    for answer in predictor.stream(sentences):
+        tagged: Any = answer
+        yield {**answer, "gold": tagged.metadata["tags"]}
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:

@@ -148,7 +148,7 @@ def parse_json(text: str | bytes) -> Any:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except UnicodeEncodeError as error:
         surrogate = error.object[error.start]
-        raise ValueError(f"not valid Unicode: unpaired surrogate {surrogate!r}") from None
+        raise ValueError(f"expected Unicode, got the unpaired surrogate {surrogate!r}") from None
     except RecursionError:
         raise ValueError("expected JSON that is not nested this deeply") from None
     except ValueError as error:

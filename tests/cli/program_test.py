@@ -314,9 +314,11 @@ def test_links_and_permissions_of_outputs_are_kept(tmp_path):
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_output_is_kept_and_named(tmp_path, number, status):
     code = f"""
-import argparse, os
+import argparse, os, signal
 from pathlib import Path
 from allennlp_nef.cli import program, shared
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
 
 def work(args):
     with shared.writing(Path({str(tmp_path)!r}, "out")) as draft:

@@ -70,16 +70,6 @@ def test_learning_rates_are_plotted(nef, tmp_path, small):
     assert (run / "lr-losses.png").stat().st_size
 
 
-@pytest.mark.parametrize("min_count", [2, 1])
-def test_an_unknown_word_that_is_not_trained_is_a_warning(nef, tmp_path, small, min_count):
-    changes = {"vocabulary": {"min_count": {"tokens": min_count}}}
-    config = "training_configs/ner_bilstm_crf.jsonnet"
-    options = small(sentences=20, epochs=1, **changes)
-    assert nef("train", config, "-s", tmp_path / "run", *options) == 0
-    log = (tmp_path / "run" / "out.log").read_text()
-    assert ("min_count" in log) == (min_count == 1)
-
-
 def test_an_archive_does_not_need_pretrained_vectors(allennlp, tmp_path):
     vectors, run = tmp_path / "vectors.txt", tmp_path / "run"
     vectors.write_text("Zanzibar 0.25 0.5 0.75\n", encoding="utf-8")

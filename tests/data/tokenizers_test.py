@@ -110,10 +110,6 @@ def test_a_missing_package_is_a_user_error(monkeypatch):
         SacremosesTokenizer()
 
 
-def test_words_are_between_whitespace_without_a_tokenizer():
-    assert split_text(" a\u00a0bc\n") == (["a", "bc"], [(1, 2), (3, 5)])
-
-
 def test_tokens_are_found_in_the_text(monkeypatch):
     tokenizer = LettersDigitsTokenizer()
     offsets = [(0, 2), (3, 4), (4, 5), (5, 6)]

@@ -17,6 +17,7 @@ from overrides import overrides
 
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.text_files import data_paths, read_objects
+from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
 from allennlp_nef.errors import DataFormatError, quote
 
 logger = logging.getLogger(__name__)
@@ -246,14 +247,16 @@ class TextReader(NefDatasetReader):
 
     def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.tokenizer = tokenizer
+        self.tokenizer = tokenizer or PUNCTUATION
+        self._file_tokenizer = tokenizer or WhitespaceTokenizer()
 
     def split(self, text: str | list[str]) -> list[str]:
-        """The words of a sentence in a file. A list of words is returned as it is."""
-        if isinstance(text, list):
-            return text
-        tokenizer = self.tokenizer or WhitespaceTokenizer()
-        return [token.text for token in tokenizer.tokenize(text) if token.text]
+        """The words of raw text. A list of words is returned as it is."""
+        return split_text(text, self.tokenizer)[0] if isinstance(text, str) else text
+
+    def split_line(self, text: str) -> list[str]:
+        """The words of a sentence in a file."""
+        return split_text(text, self._file_tokenizer)[0]
 
 
 def text_field(words: list[str]) -> TextField:

@@ -130,7 +130,7 @@ class LabeledSentencesReader(TextReader):
             return tree.labels[-1], tree.words
         line = line.rstrip()
         label, _, text = line.partition("\t" if self.layout == "tab" or "\t" in line else " ")
-        words = self.split(text)
+        words = self.split_line(text)
         if not label or not words:
             raise ValueError(f"expected a label, a separator and a sentence, got {quote(line)}")
         if self.layout == "trec":

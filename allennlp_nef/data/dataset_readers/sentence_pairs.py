@@ -126,7 +126,7 @@ class SentencePairsReader(TextReader):
         trees = None if self.parses is None else read_conllu(trees_path)
         for number, row in read_rows(file_path, self.encoding):
             place = f"{file_path}:{number}"
-            first, second = self.split(row["first"]), self.split(row["second"])
+            first, second = self.split_line(row["first"]), self.split_line(row["second"])
             heads = None
             if trees is not None:
                 heads = [_next_heads(trees, words, place) for words in (first, second)]
