@@ -51,7 +51,8 @@ class TestHelp:
     def test_commands_of_both_packages_are_listed(self, nef, capsys):
         assert nef("--help") == 0
         text = capsys.readouterr().out
-        assert all(f"    {name} " in text for name in (*COMMANDS, "train", "evaluate", "predict"))
+        names = (*COMMANDS, "train", "evaluate", "predict", "serve")
+        assert all(re.search(rf"^    {name}\b", text, re.M) for name in names)
         assert "push-to-hf" not in text and "checklist" not in text
         assert nef() == 0
         assert sorted(capsys.readouterr().out.splitlines()) == sorted(text.splitlines())
