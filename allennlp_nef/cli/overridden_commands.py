@@ -68,7 +68,7 @@ def extend(name: str) -> None:
                 add_trust(subparser)
                 subparser.set_defaults(func=lambda args: _with_archive(name, args, run))
             if name == "predict":
-                subparser.set_defaults(batch_size=64)
+                subparser.set_defaults(batch_size=None)  # that of the predictor
                 subparser._option_string_actions["--batch-size"].type = positive
                 add_threshold(subparser)
             return subparser
@@ -205,9 +205,10 @@ class PredictManager(_PredictManager):
     def run(self) -> None:
         predictor: Any = self._predictor
         if not isinstance(predictor, NefPredictor):
+            self._batch_size = self._batch_size or 64
             super().run()
             return
-        predictor.batch_size = self._batch_size
+        predictor.batch_size = self._batch_size or predictor.batch_size
         requests, shown = tee(self._requests())
         is_uncalibrated = (
             getattr(predictor._model, "threshold", 0.0) is None
