@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import add_trust, is_stdout, write_text
+from allennlp_nef.cli.shared import ARCHIVE_HELP, add_trust, is_stdout, options_of, write_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.resources import archive_path, trained_models
@@ -90,7 +90,7 @@ Expect lower scores on text of other domains or languages. The model predicts on
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help="archive of a trained model, or the folder of a run")
+    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("--output", metavar="FILE", help="file to write (default = print the card)")
     add("--name", help="name of the model (default = the folder of the archive)")
     add(
@@ -107,9 +107,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = {name: vars(args)[name] for name in ("name", "dataset", "language", "license")}
-    metrics = dict(_split_and_path(value) for value in args.metrics)
-    text = card(args.archive, metrics=metrics, trust=args.trust, **options)
+    metrics = dict(map(_split_and_path, args.metrics))
+    text = card(**{**options_of(args, card), "metrics": metrics})
     if args.output is None or is_stdout(args.output):
         yield text.rstrip("\n")
     else:

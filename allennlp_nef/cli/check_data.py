@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 from typing import Any
 
-from allennlp_nef.cli.shared import Column, percent, read_config, table_text
+from allennlp_nef.cli.shared import Column, options_of, percent, read_config, table_text
 from allennlp_nef.data.text_files import data_paths
 from allennlp_nef.errors import DataFormatError, UserError, quote
 
@@ -44,14 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    results = check_data(
-        args.config,
-        reader=args.reader,
-        train=args.train,
-        dev=args.dev,
-        test=args.test,
-        overrides=args.overrides,
-    )
+    results = check_data(**options_of(args, check_data))
     yield json.dumps(results, indent=2) if args.json else as_text(results)
     if any(split["errors"] for split in results.values()):
         raise SystemExit(1)

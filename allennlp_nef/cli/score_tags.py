@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from itertools import chain
 from typing import Any
 
 import numpy
 
-from allennlp_nef.cli.shared import Column, percent, positive, table_text
+from allennlp_nef.cli.shared import Column, options_of, percent, positive, table_text
 from allennlp_nef.data.dataset_readers.conllu import TAG_COLUMNS
 from allennlp_nef.errors import UserError
 from allennlp_nef.metrics.correlations import CORRELATIONS
@@ -112,8 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = {name: vars(args)[name] for name in signature(score_tags).parameters}
-    results = score_tags(**options)
+    results = score_tags(**options_of(args, score_tags))
     yield json.dumps(results, indent=2) if args.json else as_text(results, args.leaderboard)
 
 
