@@ -21,17 +21,13 @@ class BuildWithStart(build_py):
             self.copy_file(name, folder)
 
 
-# The folders of example configs and data, which are inside `allennlp_nef.examples` in an installed package.
-CANDIDATES = (
-    Path("training_configs"),
-    *Path("training_configs").iterdir(),
-    *Path("fixtures").iterdir(),
+# An installed package has the example configs and data inside.
+FOLDERS = (
+    "training_configs",
+    "training_configs/parts",
+    *(f"fixtures/{name}" for name in ("ner", "pos", "qe", "sentences")),
 )
-EXAMPLES = {
-    ".".join(("allennlp_nef", "examples", *folder.parts)): str(folder)
-    for folder in CANDIDATES
-    if folder.is_dir() and not any(folder.glob("*.py*"))
-}
+EXAMPLES = {f"allennlp_nef.examples.{folder.replace('/', '.')}": folder for folder in FOLDERS}
 FILES = ["allennlp_nef.demo", "allennlp_nef.qe.page", "allennlp_nef.trained_models", *EXAMPLES]
 
 setup(

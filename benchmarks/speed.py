@@ -1,7 +1,7 @@
 """Compares the speed of the taggers with AllenNLP's `simple_tagger`, which has the same embedders and the same BiLSTM.
 
     python benchmarks/speed.py                                  all parts, on one CPU thread
-    python benchmarks/speed.py --only step decoder --json FILE  some parts; FILE keeps every ratio
+    python benchmarks/speed.py --only step decoder --json FILE  some parts; FILE keeps the times
     python benchmarks/speed.py --only step inference --device cuda
 
 - `step`: a training step with 32 sentences of 25 random words: forward and backward pass, clipping, Adagrad.
@@ -9,13 +9,12 @@
 - `decoder`: the decoder alone, compared with the BiLSTM alone, on sentences of 15 to 35 words.
 - `commands`: `allennlp train`, one epoch, and `allennlp predict`, both of 5,000 sentences, as programs.
 
-Both sides run in turn, after a warm-up, so a busy machine slows both down. A row of the table has the median and the
-quartiles of the ratios of these pairs; 2 means twice the time. Times are CPU time, on a GPU wall-clock time.
+Both sides run in turn, after a warm-up, so a busy machine slows both down. A row of the table has the ratio of the
+median times; 2 means twice the time. Times are CPU time, on a GPU wall-clock time.
 """
 
 import argparse
 import ctypes
-import gc
 import json
 import os
 import resource
@@ -29,16 +28,17 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import _jsonnet
-import numpy
 import torch
 from allennlp.common import Params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp.training.optimizers import Optimizer
+from torch.utils.benchmark import Measurement, Timer
 
 import allennlp_nef  # noqa: F401  # registers the components
 from allennlp_nef.data.dataset_readers.conllu import read_conllu
@@ -63,14 +63,8 @@ Batch = dict[str, Any]
 class Settings:
     folder: Path
     device: torch.device = torch.device("cpu")
-    seconds: float = 3.0
-    """The time for the pairs of a row."""
     quick: bool = False
     """Whether to measure everything once, which only tests the program."""
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        return time.perf_counter if self.device.type == "cuda" else time.process_time
 
 
 class Decoder(NamedTuple):
@@ -98,31 +92,23 @@ DECODERS = [
 
 @dataclass
 class Row:
-    """The ratios of the times of two functions."""
+    """The median times of two functions, in seconds."""
 
     part: str
     what: str
     over: str
-    ratios: list[float]
-    seconds: tuple[float, float]
-    """The medians of both times."""
+    ours: float
+    theirs: float
     at_most: float | None = None
+    """The highest ratio that is good enough."""
 
     def __str__(self) -> str:
-        low, median, high = numpy.percentile(self.ratios, [25, 50, 75])
-        target = "" if self.at_most is None else f"{self.at_most:g}"
-        target += ", missed" * bool(target and median > float(target))
-        times = " / ".join(f"{1000 * value:,.1f}" for value in self.seconds)
-        cells = (
-            self.part,
-            self.what,
-            self.over,
-            f"{median:.2f}",
-            f"{low:.2f} to {high:.2f}",
-            times,
-            target,
-        )
-        return f"| {' | '.join(cells)} |"
+        ratio = self.ours / self.theirs
+        aim = "" if self.at_most is None else f"{self.at_most:g}"
+        if self.at_most is not None and ratio > self.at_most:
+            aim += ", missed"
+        times = f"{1000 * self.ours:,.1f} / {1000 * self.theirs:,.1f}"
+        return f"| {self.part} | {self.what} | {self.over} | {ratio:.2f} | {times} | {aim} |"
 
 
 @cache
@@ -210,38 +196,14 @@ def keep_memory() -> None:
         library.mallopt(-3, 2**25)  # M_MMAP_THRESHOLD, its maximum
 
 
-def measure(settings: Settings, function: Function, calls: int) -> float:
-    """The seconds of a call, as the mean of some calls."""
-    begin = settings.clock()
-    for _ in range(calls):
-        function()
-    if settings.device.type == "cuda":
-        torch.cuda.synchronize()
-    return (settings.clock() - begin) / calls
-
-
-def pairs_of(settings: Settings, ours: Function, theirs: Function) -> list[tuple[float, float]]:
-    """The seconds of two functions, which run in turn. Short functions are called several times in a row."""
-    functions, calls = (ours, theirs), []
-    for function in functions:
-        seconds = min(measure(settings, function, 1) for _ in range(3))
-        calls.append(1 if settings.quick else int(0.01 / max(seconds, 1e-5)) + 1)
-    pairs: list[tuple[float, float]] = []
-    gc.collect()
-    gc.disable()
-    end = settings.clock() + settings.seconds
-    while not pairs or (not settings.quick and (settings.clock() < end or len(pairs) < 9)):
-        first, second = (measure(settings, each, n) for each, n in zip(functions, calls))
-        pairs.append((first, second))
-    gc.enable()
-    return pairs
-
-
-def row_of(
-    part: str, what: str, over: str, pairs: list[tuple[float, float]], at_most: float | None = None
-) -> Row:
-    first, second = numpy.median(pairs, axis=0).tolist()
-    return Row(part, what, over, [a / b for a, b in pairs], (first, second), at_most)
+def medians(settings: Settings, *functions: Function) -> list[float]:
+    """The median seconds of a call of each function. The functions run in turn."""
+    clock = {} if settings.device.type == "cuda" else {"timer": time.process_time}
+    timers = [Timer("run()", globals={"run": run}, **clock) for run in functions]
+    if settings.quick:
+        return [timer.timeit(1).median for timer in timers]
+    rounds = [[timer.blocked_autorange(min_run_time=0.5) for timer in timers] for _ in range(5)]
+    return [Measurement.merge(each)[0].median for each in zip(*rounds)]
 
 
 def models(settings: Settings, part: str) -> Iterator[Row]:
@@ -254,13 +216,13 @@ def models(settings: Settings, part: str) -> Iterator[Row]:
     for title, at_most, model in rows:
         runs = [Run(settings, each) for each in (model, simple_tagger())]
         if part == "step":
-            pairs = pairs_of(settings, runs[0].train, runs[1].train)
-            yield row_of(part, title, BASELINE, pairs, at_most)
+            yield Row(
+                part, title, BASELINE, *medians(settings, *(run.train for run in runs)), at_most
+            )
         else:
             for run in runs:
                 run.model.eval()
-            pairs = pairs_of(settings, runs[0].infer, runs[1].infer)
-            yield row_of(part, title, BASELINE, pairs)
+            yield Row(part, title, BASELINE, *medians(settings, *(run.infer for run in runs)))
 
 
 def decoders(settings: Settings, part: str) -> Iterator[Row]:
@@ -285,7 +247,7 @@ def decoders(settings: Settings, part: str) -> Iterator[Row]:
         ours = functions(options, options["input_dim"])
         for kind, first, second in zip(("training", "inference"), ours, theirs):
             title = f"{decoder.title}, {kind}"
-            yield row_of(part, title, "BiLSTM", pairs_of(settings, first, second))
+            yield Row(part, title, "BiLSTM", *medians(settings, first, second))
 
 
 def write_experiments(settings: Settings) -> int:
@@ -348,7 +310,7 @@ def commands(settings: Settings, part: str) -> Iterator[Row]:
         pairs = [(command("ours"), command("theirs")) for _ in range(rounds)]
         title = f"allennlp {what}, {number:,} sentences, {DECODERS[0].title}"
         # The first round warms the caches of the files.
-        yield row_of(part, title, BASELINE, pairs[1:] or pairs, at_most)
+        yield Row(part, title, BASELINE, *map(median, zip(*(pairs[1:] or pairs))), at_most)
 
 
 PARTS = {
@@ -371,7 +333,7 @@ def main() -> None:
     torch.set_num_threads(1)
     keep_memory()
     rows = []
-    print("| part | | over | median | quartiles | ms | at most |\n|---|---|---|---|---|---|---|")
+    print("| part | | over | ratio | ms | at most |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(Path(folder), torch.device(args.device), quick=args.quick)
         for part in args.only or PARTS:

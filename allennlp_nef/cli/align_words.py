@@ -6,7 +6,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from allennlp_nef.cli.shared import is_stdout, write_text, writing
+from allennlp_nef.cli.shared import is_stdout, options_of, write_text, writing
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.aligner import ALIGNER_NAME, WordAligner, load_aligner, save_aligner
 from allennlp_nef.qe.aligner import learn_aligner as learn
@@ -47,8 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = {name: vars(args)[name] for name in ("output", "aligner", "learn_aligner")}
-    number = align_words(args.source, args.target, **options)
+    number = align_words(**options_of(args, align_words))
     if not is_stdout(args.output):
         yield f"{number:,} links: {args.output}"
 

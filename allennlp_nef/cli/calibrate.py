@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.shared import (
+    ARCHIVE_HELP,
     Column,
     add_batches,
     add_trust,
     is_stdout,
+    options_of,
     percent,
     save_figure,
     table_text,
@@ -38,7 +40,7 @@ FORMATS = (".png", ".svg")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help="archive of a quality estimator, or the folder of a run")
+    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("data", metavar="DEV", nargs="?", help="labeled data that the model was not trained on")
     add("--output", metavar="FILE", required=True, help="the new archive")
     add("--maximize", choices=("mcc", "f1_mult"), default="mcc", help="score to maximize")
@@ -49,16 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    results = calibrate(
-        args.archive,
-        args.data,
-        output=args.output,
-        maximize=args.maximize,
-        plot=args.plot,
-        batch_size=args.batch_size,
-        cuda_device=args.cuda_device,
-        trust=args.trust,
-    )
+    results = calibrate(**options_of(args, calibrate))
     paths = list(filter(None, (args.output, args.plot)))
     if any(map(is_stdout, paths)):
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import add_trust, is_stdout, write_text
+from allennlp_nef.cli.shared import ARCHIVE_HELP, add_trust, is_stdout, options_of, write_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.resources import archive_path, trained_models
@@ -35,14 +35,15 @@ _METRICS = {
     "best_mcc": "matthews_correlation",
 }
 """The hub's names of metrics, where they differ."""
+_PARTS = ("pair_embedder", "encoder", "decoder", "tag_head")
 _BEST = "best_validation_"
 _TEMPLATE = """---
-{{ card_data }}
+{head}
 ---
 
-# {{ name }}
+# {name}
 
-A `{{ kind }}` trained with allennlp_nef on {{ dataset }}.
+A `{kind}` trained with allennlp_nef on {dataset}.
 
 ## How to use it
 
@@ -51,36 +52,20 @@ Install allennlp_nef and AllenNLP as described in the README of allennlp_nef. Th
 ```python
 from allennlp_nef import load
 
-predictor = load("{{ reference }}")
+predictor = load("{reference}")
 ```
 
 ```bash
-allennlp-nef predict {{ reference }} requests.jsonl
+allennlp-nef predict {reference} requests.jsonl
 ```
 
 ## Scores
-{% if scores %}
-| data | metric | value |
-|---|---|---|
-{% for score in scores -%}
-| {{ score.split }} | {{ score.metric }} | {{ '%.4f' % score.value }} |
-{% endfor -%}
-{% if has_validation %}
-Validation scores are slightly optimistic: the epoch was selected on the same data.
-{% endif -%}
-{% else %}
-No scores are known.
-{% endif %}
+
+{scores}
+
 ## Details
 
-- Parameters: {{ '{:,}'.format(parameters) }}{% if bytes %}; archive: {{ '{:,}'.format(bytes) }} bytes{% endif %}.
-{%- for part, type in parts.items() %}
-- {{ part }}: `{{ type }}`.
-{%- endfor %}
-{%- if labels %}
-- Labels ({{ labels | length }}): {{ labels | join(', ') }}.
-{%- endif %}
-- License: {{ license or 'not stated' }}.
+{details}
 
 ## Limits
 
@@ -90,7 +75,7 @@ Expect lower scores on text of other domains or languages. The model predicts on
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help="archive of a trained model, or the folder of a run")
+    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("--output", metavar="FILE", help="file to write (default = print the card)")
     add("--name", help="name of the model (default = the folder of the archive)")
     add(
@@ -107,9 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = {name: vars(args)[name] for name in ("name", "dataset", "language", "license")}
-    metrics = dict(_split_and_path(value) for value in args.metrics)
-    text = card(args.archive, metrics=metrics, trust=args.trust, **options)
+    metrics = dict(map(_split_and_path, args.metrics))
+    text = card(**{**options_of(args, card), "metrics": metrics})
     if args.output is None or is_stdout(args.output):
         yield text.rstrip("\n")
     else:
@@ -136,41 +120,29 @@ def card(
 ) -> str:
     """The model card of an archive, as Markdown with a YAML header.
 
-    # Parameters
-
-    archive : `str`
-        An archive, the folder of a run, or the name of a trained model of this package.
-    name, dataset, language, license
-        See the options of `allennlp-nef card`.
-    metrics : `Mapping[str, str]`
-        JSON files of metrics by the names of their data, such as `{"test": "test_metrics.json"}`.
-    trust : `bool`
-        Skips the safety checks of the archive.
+    The parameters are the options of `allennlp-nef card`; `metrics` are files of metrics by the names of their data,
+    such as `{"test": "test_metrics.json"}`.
     """
-    from huggingface_hub import EvalResult, ModelCard, ModelCardData
+    from huggingface_hub import EvalResult, ModelCardData
 
     from allennlp_nef.predictors.archives import load_archive_safely
 
     path = Path(archive_path(archive))
-    trained = trained_models().get(archive, {}) if str(path) != archive else {}
+    packaged = trained_models()[archive] if str(path) != archive else {}
     folder, file = (path, path / "model.tar.gz") if path.is_dir() else (path.parent, path)
     loaded = load_archive_safely(archive, trust=trust)
     config = loaded.config.as_dict(quiet=True)
-    kind = str(config["model"]["type"])
-    name = name or (archive if trained else folder.resolve().name)
-    dataset = dataset or trained.get("data") or Path(str(config.get("train_data_path"))).name
-    scores = [
-        {"split": trained["split"], "metric": metric, "value": value}
-        for metric, value in trained.get("scores", {}).items()
-    ]
-    files = (
-        {"validation": str(folder / "metrics.json")} if (folder / "metrics.json").exists() else {}
-    )
-    for split, metrics_file in {**files, **metrics}.items():
-        scores += _scores(split, json.loads(Path(metrics_file).read_text(encoding="utf-8")))
+    kind = config["model"]["type"]
+    name = name or (archive if packaged else folder.resolve().name)
+    dataset = dataset or packaged.get("data") or ", ".join(_names(config.get("train_data_path")))
+    license = license or packaged.get("license")
+    scores = [(packaged["split"], *score) for score in packaged.get("scores", {}).items()]
+    own = {"validation": str(folder / "metrics.json")} if (folder / "metrics.json").exists() else {}
+    for split, metrics_file in {**own, **metrics}.items():
+        scores += [(split, *score) for score in _scores(Path(metrics_file)).items()]
     head = ModelCardData(
-        language=list(language or trained.get("languages", [])) or None,
-        license=(license or trained.get("license", "")).lower() or None,
+        language=list(language or packaged.get("languages", [])) or None,
+        license=license and license.lower(),
         library_name="allennlp",
         tags=["allennlp_nef", kind],
         model_name=name,
@@ -179,48 +151,66 @@ def card(
                 task_type=_TASKS.get(kind, "token-classification"),
                 dataset_type=dataset,
                 dataset_name=dataset,
-                dataset_split=score["split"],
-                metric_type=_METRICS.get(score["metric"], score["metric"]),
-                metric_name=score["metric"],
-                metric_value=score["value"],
+                dataset_split=split,
+                metric_type=_METRICS.get(metric, metric),
+                metric_name=metric,
+                metric_value=value,
             )
-            for score in scores
+            for split, metric, value in scores
         ]
         or None,
     )
-    parts = {
-        part.replace("_", " ").capitalize(): config["model"][part].get("type")
-        for part in ("pair_embedder", "encoder", "decoder", "tag_head")
-        if isinstance(config["model"].get(part), dict)
-    }
-    vocab = loaded.model.vocab
-    card = ModelCard.from_template(
-        head,
-        template_str=_TEMPLATE,
+    parts = ((part, config["model"].get(part)) for part in _PARTS)
+    labels = list(loaded.model.vocab.get_token_to_index_vocabulary("labels"))
+    size = f"; archive: {file.stat().st_size / 1e6:.1f} MB" if file.is_file() else ""
+    details = [
+        f"Parameters: {num_weights(loaded.model):,}{size}.",
+        *(
+            f"{part.replace('_', ' ').capitalize()}: `{each['type']}`."
+            for part, each in parts
+            if isinstance(each, dict) and "type" in each
+        ),
+        *([f"Labels ({len(labels)}): {', '.join(labels)}."] if labels else []),
+        f"License: {license or 'not stated'}.",
+    ]
+    return _TEMPLATE.format(
+        head=head,
         name=name,
         kind=kind,
         dataset=dataset,
-        reference=archive if trained else file.name,
-        scores=scores,
-        has_validation=any(score["split"] == "validation" for score in scores),
-        parameters=num_weights(loaded.model),
-        bytes=file.stat().st_size if file.is_file() else None,
-        parts=parts,
-        labels=list(vocab.get_token_to_index_vocabulary("labels")),
+        reference=archive if packaged else file.name,
+        scores=_table(scores),
+        details="\n".join(f"- {line}" for line in details),
     )
-    return str(card)
 
 
-def _scores(split: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+def _names(path: Any) -> list[str]:
+    """The names of the files of a data path, which may be a list or an object."""
+    if not isinstance(path, list | dict):
+        return [Path(str(path)).name]
+    parts = path.values() if isinstance(path, dict) else path
+    return [name for part in parts for name in _names(part)]
+
+
+def _scores(path: Path) -> dict[str, float]:
     """The scores in a file of metrics, of the best epoch if it names them. Scores of single types are left out."""
-    if any(key.startswith(_BEST) for key in values):
-        values = {
-            key.removeprefix(_BEST): value for key, value in values.items() if key.startswith(_BEST)
-        }
-    return [
-        {"split": split, "metric": metric, "value": value}
-        for metric, value in values.items()
+    values = json.loads(path.read_text(encoding="utf-8"))
+    best = {key.removeprefix(_BEST): values[key] for key in values if key.startswith(_BEST)}
+    return {
+        metric: value
+        for metric, value in (best or values).items()
         if isinstance(value, (int, float))
         and metric != "loss"
         and (metric.endswith("-overall") or "-" not in metric)
-    ]
+    }
+
+
+def _table(scores: Sequence[tuple[str, str, float]]) -> str:
+    """The scores as a table in Markdown: data, metric and value."""
+    if not scores:
+        return "No scores are known."
+    lines = [f"| {split} | {metric} | {value:.4f} |" for split, metric, value in scores]
+    if any(split == "validation" for split, _, _ in scores):
+        note = "Validation scores are slightly optimistic: the epoch was selected on the same data."
+        lines += ["", note]
+    return "\n".join(["| data | metric | value |", "|---|---|---|", *lines])

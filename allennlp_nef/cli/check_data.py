@@ -3,20 +3,22 @@
 import argparse
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from statistics import mean, median
 from typing import Any
 
-from allennlp_nef.cli.shared import Column, percent, read_config, table_text
-from allennlp_nef.data.text_files import data_paths
-from allennlp_nef.errors import DataFormatError, UserError, quote
+from allennlp_nef.cli.shared import Column, options_of, percent, read_config, table_text
+from allennlp_nef.data.text_files import data_paths, parse_json
+from allennlp_nef.errors import DataFormatError, UserError
 
 SUMMARY = "Check the data of a config, or other files, before training."
 DETAILS = """
 Reads the training, validation and test data as train would, and prints the number and lengths of sentences, the share
 of each label, words and labels that do not occur in the training data, and sentences that are repeated within and
-across data sets. Reading stops at the first error in a file and continues with the next file.
+across data sets. Reading stops at the first error in a file and continues with the next file. Warns if the config needs
+a `min_count`.
 
     %(prog)s training_configs/ner_nef_f_crf_5.jsonnet
     %(prog)s training_configs/qe_nef_f.jsonnet -o '{"train_data_path": "data/train"}' --json
@@ -30,6 +32,8 @@ The exit status is 1 if there are errors in the data, and 2 for a missing file o
 SPLITS = ("train", "validation", "test")
 # The most frequent labels are shown.
 MAX_LABELS = 20
+# The share of the words of a data set that the training data may lack without a warning.
+MAX_UNSEEN = 0.15
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,14 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    results = check_data(
-        args.config,
-        reader=args.reader,
-        train=args.train,
-        dev=args.dev,
-        test=args.test,
-        overrides=args.overrides,
-    )
+    results = check_data(**options_of(args, check_data))
     yield json.dumps(results, indent=2) if args.json else as_text(results)
     if any(split["errors"] for split in results.values()):
         raise SystemExit(1)
@@ -69,16 +66,8 @@ def check_data(
     """
     Reads data as training would and counts what is in them.
 
-    # Parameters
-
-    config : `str`, optional (default = `None`)
-        The path of a config.
-    reader : `str`, optional (default = `None`)
-        The registered name of a dataset reader, instead of a config.
-    train, dev, test : optional (default = `None`, the data of the config)
-        Data paths of the reader; a string can be the JSON of one.
-    overrides : `str`, optional (default = `""`)
-        Changes to the config, as for `allennlp train`.
+    The parameters are the options of `allennlp-nef check-data`. `train`, `dev` and `test` can be any data paths of the
+    reader, or the JSON of one.
 
     # Returns
 
@@ -103,11 +92,9 @@ def check_data(
     for name, path in zip(SPLITS, (train, dev, test)):
         if isinstance(path, str) and path.startswith(("{", "[")):
             try:
-                path = json.loads(path)
-            except (ValueError, RecursionError) as error:
-                raise UserError(
-                    f"{name} data: expected a data path or its JSON, got {quote(path)} ({error})"
-                ) from error
+                path = parse_json(path)
+            except ValueError as error:
+                raise UserError(f"{name} data: {error}") from error
         path = path or settings.get(f"{name}_data_path")
         if path:
             paths[name] = path
@@ -127,7 +114,20 @@ def check_data(
         results[name]["overlap"] = {other: split.overlap(before) for other, before in others}
         if name != "train" and "train" in splits:
             results[name] |= split.unseen(splits["train"])
+            vocabulary = settings.get("vocabulary") or {}
+            if config is not None and not {"min_count", "directory"} & {*vocabulary}:
+                results[name]["warnings"] = _unknown_words(results[name]["unseen"], split.indexed)
     return results
+
+
+def _unknown_words(unseen: Mapping[str, Mapping[str, float]], indexed: set[str]) -> list[str]:
+    """Warnings about fields with many unknown words, if no training word is unknown."""
+    return [
+        f"{percent(share['words'])}% of the words of {name} are unknown, but no training word is, so the vector of the "
+        "unknown word is not trained: set vocabulary.min_count, for example to 2"
+        for name, share in unseen.items()
+        if name in indexed and share["words"] > MAX_UNSEEN
+    ]
 
 
 @dataclass
@@ -144,6 +144,8 @@ class Split:
     keys: list[tuple[int, int]] = field(default_factory=list)
     """The hashes of the words and of the labels of each sentence."""
     num_labeled: int = 0
+    indexed: set[str] = field(default_factory=set)
+    """The text fields whose words are looked up in the vocabulary."""
 
     def read(self, reader: Any) -> None:
         """Reads the data; if they are several files, each of them."""
@@ -157,6 +159,7 @@ class Split:
     def add(self, instance: Any, label_namespace: str) -> None:
         """Counts an instance."""
         from allennlp.data.fields import SequenceLabelField, TextField
+        from allennlp.data.token_indexers import SingleIdTokenIndexer
 
         labels: list[Any] = []
         sides = []
@@ -166,6 +169,9 @@ class Split:
                 self.words.setdefault(name, Counter()).update(words)
                 self.lengths.setdefault(name, []).append(len(words))
                 sides.append(tuple(words))
+                indexers = (each._token_indexers or {}).values()
+                if any(isinstance(indexer, SingleIdTokenIndexer) for indexer in indexers):
+                    self.indexed.add(name)
             elif getattr(each, "_label_namespace", None) == label_namespace:
                 labels += each.labels if isinstance(each, SequenceLabelField) else [each.label]
         self.labels.update(str(label) for label in labels if label is not None)
@@ -219,52 +225,54 @@ class Split:
         return {"unseen": shares, "unseen_labels": labels}
 
 
+Row = tuple[str, Sequence[str], Callable[[Any], str]]
+"""A row of the report: its title, the keys of its values (one inside the other), and how they are written."""
+
+
 def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """The report: a table with a column for each split, then the errors."""
-    columns: list[Column] = [("", "title", str)]
-    columns += [(name, name, str) for name in results]
-    rows: list[dict[str, Any]] = []
-
-    def add(title: str, *keys: str, write: Callable[[Any], str] = "{:,}".format) -> None:
-        """Adds a row with the values at the keys, one inside the other; "-" for a split that has no such value."""
-        cells = {}
-        for name, value in results.items():
-            found: Any = value
-            for key in keys:
-                found = (found or {}).get(key)
-            cells[name] = "-" if found is None else write(found)
-        if set(cells.values()) != {"-"}:
-            rows.append({"title": title, **cells})
-
-    add("sentences", "sentences")
-    add("labeled sentences", "labeled_sentences")
+    """The report: a table with a column for each split, then the warnings and the errors."""
+    number, decimal = "{:,}".format, "{:.1f}".format
+    rows: list[Row] = [
+        ("sentences", ["sentences"], number),
+        ("labeled sentences", ["labeled_sentences"], number),
+    ]
     for side in dict.fromkeys(side for split in results.values() for side in split["words"]):
-        add(f"{side}: words", "words", side, "words")
-        add("  words per sentence, mean", "words", side, "mean_length", write="{:.1f}".format)
-        add("  median", "words", side, "median_length")
-        add("  maximum", "words", side, "max_length")
-        add("  % not in the training data", "unseen", side, "words", write=percent)
-        add("  different words", "words", side, "different_words")
-        add("  % not in the training data", "unseen", side, "different_words", write=percent)
-    for title, keys in [
-        ("repeated sentences", ["repeated"]),
-        *((f"sentences also in {other}", ["overlap", other]) for other in SPLITS),
-    ]:
-        add(title, *keys, "sentences")
-        add("  with other labels", *keys, "contradictory")
-    add("errors", "errors", write=lambda errors: str(len(errors)))
-    parts = [table_text(columns, rows)]
+        rows += [
+            (f"{side}: words", ["words", side, "words"], number),
+            ("  words per sentence, mean", ["words", side, "mean_length"], decimal),
+            ("  median", ["words", side, "median_length"], number),
+            ("  maximum", ["words", side, "max_length"], number),
+            ("  % not in the training data", ["unseen", side, "words"], percent),
+            ("  different words", ["words", side, "different_words"], number),
+            ("  % not in the training data", ["unseen", side, "different_words"], percent),
+        ]
+    overlaps = [(f"sentences also in {other}", ["overlap", other]) for other in SPLITS]
+    for title, keys in [("repeated sentences", ["repeated"]), *overlaps]:
+        rows.append((title, [*keys, "sentences"], number))
+        rows.append(("  with other labels", [*keys, "contradictory"], number))
+    rows.append(("errors", ["errors"], lambda errors: str(len(errors))))
+    parts = [_table("", rows, results)]
     labels = list(dict.fromkeys(label for split in results.values() for label in split["labels"]))
     if labels:
-        rows = []
-        for label in labels[:MAX_LABELS]:
-            add(label, "labels", label, write=percent)
-        title = f"labels: {len(labels)} (%)"
-        parts.append(table_text([(title, "title", str), *columns[1:]], rows))
+        rows = [(label, ["labels", label], percent) for label in labels[:MAX_LABELS]]
+        parts.append(_table(f"labels: {len(labels)} (%)", rows, results))
     for name, split in results.items():
-        unseen = split.get("unseen_labels")
-        if unseen:
-            names = ", ".join(list(unseen)[:MAX_LABELS])
+        if unseen := list(split.get("unseen_labels", ())):
+            names = ", ".join(unseen[:MAX_LABELS])
             parts.append(f"{name}: {len(unseen)} labels do not occur in the training data: {names}")
+        parts += [f"warning: {name}: {warning}" for warning in split.get("warnings", ())]
     parts += [f"error: {error}" for split in results.values() for error in split["errors"]]
     return "\n\n".join(parts)
+
+
+def _table(title: str, rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) -> str:
+    """A table with a column for each split; "-" is a missing value. Rows without any value are left out."""
+    splits: list[Any] = list(results.values())
+    table = []
+    for name, keys, write in rows:
+        found = [reduce(lambda value, key: (value or {}).get(key), keys, each) for each in splits]
+        if any(value is not None for value in found):
+            cells = ["-" if value is None else write(value) for value in found]
+            table.append({"title": name, **dict(zip(results, cells))})
+    columns: list[Column] = [(title, "title", str), *((split, split, str) for split in results)]
+    return table_text(columns, table)

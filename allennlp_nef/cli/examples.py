@@ -28,43 +28,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    for name, count in write_examples(args.folder, args.force).items():
-        yield f"{count} files: {Path(args.folder) / name}"
+    for path in write_examples(args.folder, args.force):
+        yield f"wrote {path}"
     yield "Next:"
     yield f"    cd {shlex.quote(args.folder)}"
     yield "    allennlp-nef train training_configs/qe_nef_f.jsonnet -s runs/qe_nef_f"
 
 
-def write_examples(folder: str, force: bool = False) -> dict[str, int]:
-    """Copies the examples into a folder.
-
-    # Returns
-
-    `dict[str, int]`: the number of files in each of its subfolders.
+def write_examples(folder: str, force: bool = False) -> list[Path]:
+    """Copies the examples into a folder, and returns its subfolders.
 
     # Raises
 
-    `UserError`: a file exists and `force` is false; nothing is written.
+    `UserError`: a subfolder exists and `force` is false; nothing is written.
     """
-    files = {
-        name: [
-            path.relative_to(source)
-            for path in sorted(source.rglob("*"))
-            if path.is_file() and path.suffix not in (".py", ".pyc")  # generators of the data
-        ]
-        for name, source in folders().items()
-    }
-    existing = [
-        path
-        for name, paths in files.items()
-        for path in paths
-        if (Path(folder) / name / path).exists()
-    ]
+    targets = {Path(folder, name): source for name, source in folders().items()}
+    existing = [str(target) for target in targets if target.exists()]
     if existing and not force:
-        raise UserError(f"{folder}: {len(existing)} of the files exist; --force overwrites them")
-    for name, source in folders().items():
-        for path in files[name]:
-            target = Path(folder) / name / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / path, target)
-    return {name: len(paths) for name, paths in files.items()}
+        raise UserError(f"{', '.join(existing)}: already there; --force overwrites the files")
+    programs = shutil.ignore_patterns("*.py", "__pycache__", "french")  # which generate the data
+    for target, source in targets.items():
+        shutil.copytree(source, target, ignore=programs, dirs_exist_ok=True)
+    return list(targets)

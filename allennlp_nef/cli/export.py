@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from allennlp_nef.cli.shared import add_trust
+from allennlp_nef.cli.shared import ARCHIVE_HELP, add_trust, options_of
 
 SUMMARY = "Export a tagger as an ONNX graph, with a program that tags without torch."
 DETAILS = """
@@ -33,14 +33,14 @@ lstm, gru and pass_through; neural_easy_first with csoftmax or softmax; and the 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help="archive of a tagger, or the folder of a run")
+    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("folder", metavar="FOLDER", help="folder to write to; files in it are overwritten")
     add("--int8", action="store_true", help="also write a graph with 8-bit weights")
     add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    names = export(args.archive, args.folder, int8=args.int8, trust=args.trust)
+    names = export(**options_of(args, export))
     yield f"{args.folder}: {', '.join(names)}"
 
 

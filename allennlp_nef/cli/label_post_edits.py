@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import check_outputs, percent, write_text
+from allennlp_nef.cli.shared import check_outputs, options_of, percent, write_text
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.files import read_parallel
 from allennlp_nef.qe.layouts import BAD, EOS, split_tags
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    figures = label_post_edits(args.translations, args.post_edits, output=args.output, eos=args.eos)
+    figures = label_post_edits(**options_of(args, label_post_edits))
     yield f"{figures['sentences']:,} sentences, {percent(figures['bad'])}% of the tags are BAD"
     yield f"mean HTER: {percent(figures['hter'])}%"
     yield f"wrote {args.output}.tags and {args.output}.hter"

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allennlp_nef.cli.shared import (
+    ARCHIVE_HELP,
     add_batches,
     add_trust,
+    options_of,
     save_figure,
     table_text,
     write_text,
@@ -38,11 +40,18 @@ FORMATS = ("png", "svg")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help="archive of a model with steps or self-attention")
+    add("archive", metavar="ARCHIVE", help=f"{ARCHIVE_HELP} with steps or self-attention")
     add("input", metavar="INPUT", help="requests (.jsonl), or data for the reader of the model")
     add("--output", metavar="FOLDER", required=True, help="folder; files in it are overwritten")
     add("--compare", metavar="ARCHIVE", help="another model, whose maps are drawn below")
-    add("--format", nargs="+", choices=FORMATS, help="formats of the plots (default = png)")
+    add(
+        "--format",
+        dest="formats",
+        nargs="+",
+        choices=FORMATS,
+        help="formats of the plots (default = png)",
+    )
+    parser.set_defaults(formats=FORMATS[:1])
     add("--limit", type=int, metavar="N", help="plot only the first N sentences (0 = none)")
     add("--html", action="store_true", help="also write index.html, which replays the steps")
     add("--summary", action="store_true", help="also report on all of INPUT")
@@ -51,19 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    names, summaries = plot_sketches(
-        args.archive,
-        args.input,
-        output=args.output,
-        compare=args.compare,
-        formats=args.format or FORMATS[:1],
-        limit=args.limit,
-        html=args.html,
-        summary=args.summary,
-        batch_size=args.batch_size,
-        cuda_device=args.cuda_device,
-        trust=args.trust,
-    )
+    names, summaries = plot_sketches(**options_of(args, plot_sketches))
     for summary in summaries:
         yield f"{summary_text(summary)}\n"
     if names:

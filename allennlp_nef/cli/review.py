@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.shared import (
+    ARCHIVE_HELP,
     add_batches,
     add_threshold,
     add_trust,
     check_outputs,
     is_stdout,
+    options_of,
     percent,
     write_text,
     writing,
@@ -66,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", metavar="FILE", help="the report to write (HTML)")
     add("--annotated", metavar="FILE", help="INPUT with scores and errors (XLIFF, TSV, CSV)")
     scores = parser.add_mutually_exclusive_group(required=True)
-    scores.add_argument(
-        "--archive", metavar="ARCHIVE", help="archive of a model, or the folder of a run"
-    )
+    scores.add_argument("--archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     scores.add_argument("--answers", metavar="FILE", help="the answers of a model, one per line")
     add(
         "-o", "--overrides", default="", metavar="JSON", help="changes to the config of the archive"
@@ -84,22 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    figures = review(
-        args.inputs,
-        output=args.output,
-        annotated=args.annotated,
-        archive=args.archive,
-        answers=args.answers,
-        overrides=args.overrides,
-        threshold=args.threshold,
-        title=args.title,
-        source_language=args.source_language,
-        target_language=args.target_language,
-        skip_final=args.skip_final,
-        batch_size=args.batch_size,
-        cuda_device=args.cuda_device,
-        trust=args.trust,
-    )
+    figures = review(**options_of(args, review))
     paths = list(filter(None, (args.output, args.annotated)))
     if any(map(is_stdout, paths)):
         return

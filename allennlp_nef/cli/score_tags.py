@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from itertools import chain
 from typing import Any
 
 import numpy
 
-from allennlp_nef.cli.shared import Column, percent, positive, table_text
+from allennlp_nef.cli.shared import options_of, percent, positive, table_text
 from allennlp_nef.data.dataset_readers.conllu import TAG_COLUMNS
 from allennlp_nef.errors import UserError
 from allennlp_nef.metrics.correlations import CORRELATIONS
@@ -26,7 +25,6 @@ from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, Scorer, precision_recall_f1
 from allennlp_nef.qe.metrics import SPANS, WORD_QE
 from allennlp_nef.qe.scored_files import (
-    MIN_LINES,
     read_sentence_scores,
     read_spans,
     read_word_tags,
@@ -106,14 +104,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--gaps",
         choices=("yes", "no", "only"),
-        help="whether .tags files have 2n+1 tags for n words: gap, word, ..., gap; only: score the gaps (default = "
-        f"yes if another file has n tags, or if there are at least {MIN_LINES} lines, all with an odd number of tags)",
+        default="no",
+        help="how to read files that all have 2n+1 tags for n words (gap, word, ..., gap): yes = score the words, "
+        "only = score the gaps, no = all are words",
     )
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = {name: vars(args)[name] for name in signature(score_tags).parameters}
-    results = score_tags(**options)
+    results = score_tags(**options_of(args, score_tags))
     yield json.dumps(results, indent=2) if args.json else as_text(results, args.leaderboard)
 
 
@@ -134,7 +132,7 @@ def score_tags(
     comment_prefix: str | None = None,
     no_chunks: bool = False,
     column: str = "upos",
-    gaps: str | None = None,
+    gaps: str = "no",
 ) -> dict[str, Any]:
     """Scores files of predicted tags against gold tags.
 
@@ -252,60 +250,76 @@ def _over(statistic: Any, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]
 def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
     """The report as tables. For one file of chunk tags, it is the text that `conlleval` prints."""
     systems = results["systems"]
-    run, has_runs = systems[0]["runs"][0], len(systems[0]["runs"]) > 1
-    is_single = len(systems) == 1 and not has_runs and not leaderboard
-    columns: list[Column] = [(name, name, str) for name in ("gold", "predicted", "count")]
-    confusions = [
-        ("" if is_single else f"{each['path']}\n") + table_text(columns, each["confusions"])
-        for system in systems
-        for each in system["runs"]
-        if each.get("confusions")
-    ]
-    if is_single and "f1-overall" in run["scores"]:
-        return "\n\n".join([conlleval_text(results["tokens"], run), *confusions])
-    unit = f"{results['tokens']} {results['unit']} in " if results["unit"] else ""
-    title = f"processed {unit}{results['sentences']} sentences"
-    if results["gaps_left_out"]:
-        title += f" (without the gaps of {', '.join(results['gaps_left_out'])})"
-    rows: list[dict[str, Any]] = []
-    for system in systems:
-        runs, mean = system["runs"], system["mean"]
-        if leaderboard:
-            rows.append({"system": runs[0]["path"], **mean})
-            continue
-        rows += [{"system": run["path"], **run["scores"]} for run in runs]
-        if has_runs:
-            deviation = _over(partial(numpy.std, ddof=1), runs)
-            rows += [{"system": "mean", **mean}, {"system": "standard deviation", **deviation}]
-    columns = [] if is_single else [("system", "system", str)]
-    columns += [(_title(name), name, percent) for name in run["scores"]]
-    parts = [f"{title}\n{table_text(columns, rows)}"]
-    if is_single and run["types"]:
-        columns = [("tag", "tag", str), ("precision", "precision", percent)]
-        columns += [("recall", "recall", percent), ("F1", "f1", percent)]
-        columns += [("gold", "gold", str), ("predicted", "predicted", str)]
-        rows = [{"tag": tag, **of_type} for tag, of_type in run["types"].items()]
-        parts.append(table_text(columns, rows))
-    parts += confusions
+    runs = [run for system in systems for run in system["runs"]]
+    is_single = len(runs) == 1 and not leaderboard
+    scores, types = runs[0]["scores"], runs[0]["types"]
+    if is_single and "f1-overall" in scores:
+        parts = [conlleval_text(results["tokens"], runs[0])]
+    else:
+        rows = [scores] if is_single else _rows(systems, leaderboard)
+        parts = [f"{_title(results)}\n{_table(rows)}"]
+        if is_single and types:
+            names = ("precision", "recall", "f1", "gold", "predicted")
+            parts.append(
+                _table(
+                    [{"tag": tag, **{name: types[tag][name] for name in names}} for tag in types]
+                )
+            )
+    for run in runs:
+        if run.get("confusions"):
+            heading = "" if is_single else f"{run['path']}\n"
+            parts.append(heading + _table(run["confusions"]))
     if "comparison" in results:
         parts.append(_comparison_text(**results["comparison"]))
     return "\n\n".join(parts)
 
 
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table with a column for each key. Fractions are written as percentages."""
+
+    def write(value: Any) -> str:
+        return percent(value) if isinstance(value, float) else str(value)
+
+    return table_text([(_NAMES.get(name, name), name, write) for name in rows[0]], rows)
+
+
+def _title(results: Mapping[str, Any]) -> str:
+    unit = f"{results['tokens']} {results['unit']} in " if results["unit"] else ""
+    title = f"processed {unit}{results['sentences']} sentences"
+    if results["gaps_left_out"]:
+        title += f" (without the gaps of {', '.join(results['gaps_left_out'])})"
+    return title
+
+
+def _rows(systems: Sequence[Mapping[str, Any]], leaderboard: bool) -> list[dict[str, Any]]:
+    """The scores of each system: their means, or those of each run and what these have in common."""
+    if leaderboard:
+        return [{"system": each["runs"][0]["path"], **each["mean"]} for each in systems]
+    rows = []
+    for system in systems:
+        runs = system["runs"]
+        rows += [{"system": run["path"], **run["scores"]} for run in runs]
+        if len(runs) > 1:
+            deviation = _over(partial(numpy.std, ddof=1), runs)
+            rows.append({"system": "mean", **system["mean"]})
+            rows.append({"system": "standard deviation", **deviation})
+    return rows
+
+
+_P = {"p_value": "p", "p_value_of_runs": "p of runs"}
+
+
 def _comparison_text(trials: int, seed: int, **scores: Mapping[str, Any]) -> str:
-    columns: list[Column] = [
-        ("", "name", str),
-        ("difference", "difference", _points),
-        ("95% interval", "interval", lambda ends: " to ".join(map(_points, ends))),
-        ("p", "p_value", _p),
-    ]
     rows = [
-        {"name": _title(name), "interval": (row["low"], row["high"]), **row}
+        {
+            "": _NAMES.get(name, name),
+            "difference": _points(row["difference"]),
+            "95% interval": f"{_points(row['low'])} to {_points(row['high'])}",
+            **{_P[key]: _p(row[key]) for key in _P if row[key] is not None},
+        }
         for name, row in scores.items()
     ]
-    if any(row["p_value_of_runs"] is not None for row in rows):
-        columns.append(("p of runs", "p_value_of_runs", _p))
-    return f"first minus second ({trials} trials, seed {seed})\n{table_text(columns, rows)}"
+    return f"first minus second ({trials} trials, seed {seed})\n{_table(rows)}"
 
 
 def conlleval_text(tokens: int, run: Mapping[str, Any]) -> str:
@@ -333,11 +347,5 @@ def _points(difference: float) -> str:
     return f"{100 * difference:+.2f}"
 
 
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
+def _p(value: float) -> str:
     return f"{value:.4f}" if value >= 0.00005 else f"{value:.0e}"
-
-
-def _title(score: str) -> str:
-    return _NAMES.get(score, score)

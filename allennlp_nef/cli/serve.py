@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from allennlp_nef.cli.shared import add_trust, json_object
+from allennlp_nef.cli.shared import ARCHIVE_HELP, add_trust, json_object
 from allennlp_nef.errors import UserError, require_extra
 
 SUMMARY = "Serve a model over HTTP, with a web page."
@@ -22,11 +22,7 @@ create_app in production.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "archive",
-        metavar="ARCHIVE",
-        help="model archive, run folder, or packaged model (qe-multilingual)",
-    )
+    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("--host", default="127.0.0.1", help="address to listen on (default = %(default)s)")
     add("--port", type=int, default=8000, help="port to listen on (default = %(default)s)")
     add("--cuda-device", type=int, default=-1, metavar="I", help="a GPU, or -1 for the CPU")

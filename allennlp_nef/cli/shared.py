@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -16,6 +17,16 @@ from allennlp_nef.errors import UserError, quote
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+ARCHIVE_HELP = "model archive, run folder, or packaged model (qe-multilingual)"
+
+
+def options_of(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
+    """The command line options that are parameters of a function."""
+    return {
+        name: value for name, value in vars(args).items() if name in signature(function).parameters
+    }
 
 
 def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str, Any]:

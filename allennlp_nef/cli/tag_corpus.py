@@ -3,7 +3,14 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.cli.shared import add_threshold, add_trust, json_object, positive
+from allennlp_nef.cli.shared import (
+    ARCHIVE_HELP,
+    add_threshold,
+    add_trust,
+    json_object,
+    options_of,
+    positive,
+)
 from allennlp_nef.errors import require_extra
 
 SUMMARY = "Tag large files with Ray Data, on one machine or on a cluster."
@@ -28,7 +35,7 @@ All machines of a cluster must be able to read the archive and the inputs, and t
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help="archive of a tagger, or the folder of a run")
+    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("inputs", metavar="INPUT", nargs="+", help="files and folders")
     add("--output", metavar="FOLDER", required=True, help="folder for the results")
     add(
@@ -64,20 +71,8 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     with require_extra("ray", "tag-corpus"):
         from allennlp_nef.corpora._ray_job import tag_corpus
 
-    options = json_object("--predictor-args", args.predictor_args)
+    predictor = json_object("--predictor-args", args.predictor_args)
     if args.threshold is not None:
-        options["threshold"] = args.threshold
-    yield from tag_corpus(
-        args.archive,
-        args.inputs,
-        output=args.output,
-        format=args.format,
-        fields=args.fields,
-        columns=json_object("--columns", args.columns),
-        workers=args.workers,
-        gpus_per_worker=args.gpus_per_worker,
-        address=args.address,
-        include_package=getattr(args, "include_package", ()),
-        trust=args.trust,
-        **options,
-    )
+        predictor["threshold"] = args.threshold
+    columns = json_object("--columns", args.columns)
+    yield from tag_corpus(**{**options_of(args, tag_corpus), "columns": columns}, **predictor)

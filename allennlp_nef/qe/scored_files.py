@@ -10,8 +10,6 @@ from allennlp_nef.metrics.scored_files import ScoredFile, TaggedSentence, check_
 from allennlp_nef.qe.layouts import BAD, OK, check_tags, read_table
 from allennlp_nef.qe.spans import ErrorSpan, read_segments
 
-# All of fewer lines can have an odd number of tags by chance.
-MIN_LINES = 20
 # The tag of a sentence that a gold file of WMT23 leaves out.
 LEFT_OUT = "hallucination"
 
@@ -111,7 +109,7 @@ def read_sentence_scores(path: str, encoding: str = "utf-8") -> ScoredFile:
     return file
 
 
-def without_gaps(files: Sequence[ScoredFile], gaps: str | None = None) -> list[ScoredFile]:
+def without_gaps(files: Sequence[ScoredFile], gaps: str = "no") -> list[ScoredFile]:
     """The files of OK and BAD with the tags of words, or with those of gaps; the first file is gold.
 
     In each line, some files can have n tags and others 2n+1: gap, word, ..., gap. If all have the same number, `gaps`
@@ -137,10 +135,8 @@ def without_gaps(files: Sequence[ScoredFile], gaps: str | None = None) -> list[S
     lengths = [[len(tags) for tags in row] for row in zip(*(file.tags for file in files))]
     shortest = [min(row) for row in lengths]
     have_words = any(sentence.words for file in files for sentence in file.sentences)
-    if lengths == [[n] * len(files) for n in shortest] and not have_words:
-        are_odd = len(shortest) >= MIN_LINES and all(n % 2 and n > 1 for n in shortest)
-        if gaps in ("yes", "only") or (gaps is None and are_odd):
-            shortest = [(n - offset) // 2 for n in shortest]
+    if gaps != "no" and not have_words and lengths == [[n] * len(files) for n in shortest]:
+        shortest = [(n - offset) // 2 for n in shortest]
     for file in files:
         for sentence, short in zip(file.sentences, shortest):
             if len(sentence.tags) != short:

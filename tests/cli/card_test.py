@@ -6,7 +6,7 @@ import pytest
 from huggingface_hub import ModelCard
 
 from allennlp_nef.cli import card as command
-from allennlp_nef.cli.card import card
+from allennlp_nef.cli.card import _names, card
 from allennlp_nef.errors import UserError
 from tests.cli.commands import output
 
@@ -35,6 +35,10 @@ def test_card_of_a_run_has_the_names_of_its_folder_and_data(ner_archive):
     assert text.startswith("---\n") and output(command, ner_archive.parent).strip() == text.strip()
     assert f"# {ner_archive.parent.name}\n" in text and "on train.conll" in text
     assert "# Spanish names\n" in card(str(ner_archive.parent), name="Spanish names")
+
+
+def test_data_paths_of_several_files_are_named():
+    assert _names(["data/a.tsv", {"spans": "data/b.tsv"}]) == ["a.tsv", "b.tsv"]
 
 
 def test_metrics_need_a_split(ner_archive):

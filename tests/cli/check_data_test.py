@@ -98,6 +98,16 @@ class TestConfigs:
         assert data["train"]["words"]["tokens"]["max_length"] == 6
         assert data["validation"]["words"]["tokens"]["max_length"] > 6
 
+    def test_an_untrained_vector_of_unknown_words_is_a_warning(self, tmp_path):
+        config = str(CONFIGS / "ner_nef_f_crf_5.jsonnet")
+        dev = conll(tmp_path / "dev", "neu O; Paul O")
+        for count, number in (({}, 1), ({"tokens": 2}, 0)):
+            changes = json.dumps({"vocabulary": {"min_count": count} if count else {}})
+            data = check_data(config, dev=dev, overrides=changes)
+            assert len(data["validation"].get("warnings", ())) == number
+            assert as_text(data).count("warning: validation: ") == number
+        assert "warnings" not in check_data(reader="conll_tags", train=dev, dev=dev)["validation"]
+
     def test_data_paths_can_be_objects_and_lists(self):
         parts = json.dumps([{"spans": "fixtures/qe/dev_spans.tsv"}, "fixtures/qe/test_spans.tsv"])
         config = str(CONFIGS / "qe_nef_f_spans.jsonnet")

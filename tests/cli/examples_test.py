@@ -22,7 +22,7 @@ def test_files_are_those_of_the_package(tmp_path):
         assert all(
             copy.read_bytes() == originals[path].read_bytes() for path, copy in written.items()
         )
-        assert f"{len(written)} files: {target / name}\n" in text
+        assert f"wrote {target / name}\n" in text
     assert f"    cd '{target}'\n" in text
 
 

@@ -290,16 +290,15 @@ class TestWordsOfWmt:
 
         gold, predicted = write("gold", joined(GOLD, GOLD)), write("p", joined(words, gaps))
         files = [write("a", lines(GOLD)), write("b", lines(words))]
-        of_words = scores_of(files[0], files[1:], format="wmt", gaps="no")
+        of_words = scores_of(files[0], files[1:], format="wmt")
         of_gaps = scores_of(
             write("c", only(GOLD)), [write("d", only(gaps))], format="wmt", gaps="no"
         )
-        assert scores_of(gold, [predicted], format="wmt") == of_words  # all numbers of tags are odd
         assert scores_of(gold, [predicted], format="wmt", gaps="yes") == of_words
         assert scores_of(gold, files[1:], format="wmt") == of_words
         assert scores_of(gold, [predicted], format="wmt", gaps="only") == of_gaps
         assert scores_of(gold, [write("d", only(gaps))], format="wmt", gaps="only") == of_gaps
-        both = score_tags(gold, [predicted], format="wmt", gaps="no")
+        both = score_tags(gold, [predicted], format="wmt")
         assert both["tokens"] == sum(2 * len(tags) + 1 for tags in GOLD)
         assert f"(without the gaps of {gold})" in score(gold, files[1], "--format", "wmt")
 
@@ -468,11 +467,11 @@ class TestTwoSystems:
     def test_leaderboard_has_the_best_system_first(self, write):
         gold = write("gold", lines(GOLD))
         paths = [write(f"{share}", lines(noisy(share, 1))) for share in (0.5, 0.1, 0.3)]
-        results = score_tags(gold, paths, format="wmt", leaderboard=True, gaps="no")
+        results = score_tags(gold, paths, format="wmt", leaderboard=True)
         mcc = [system["mean"]["mcc"] for system in results["systems"]]
         assert len(mcc) == 3 and all(better > worse for better, worse in pairwise(mcc))
         assert "comparison" not in results
-        text = score(gold, *paths, "--format", "wmt", "--gaps", "no", "--leaderboard")
+        text = score(gold, *paths, "--format", "wmt", "--leaderboard")
         assert [line.split()[0] for line in text.splitlines()[2:]] == [paths[i] for i in (1, 2, 0)]
 
 
