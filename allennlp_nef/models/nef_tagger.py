@@ -114,7 +114,6 @@ class NefTagger(Model):
             self.register_buffer("continues", torch.tensor(continues), persistent=False)
         initializer(self)
 
-    @overrides(check_signature=False)
     def forward(
         self,
         tokens: TextFieldTensors,
@@ -218,7 +217,6 @@ class NefTagger(Model):
         return scores
 
     @torch.no_grad()
-    @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """The output of a batch in evaluation mode, as lists with an element for each sentence.
 
@@ -314,7 +312,6 @@ class NefTagger(Model):
         return f"{name} + CRF" if isinstance(self.tag_head, CrfTagHead) else name
 
     @classmethod
-    @overrides(check_signature=False)
     def from_params(
         cls,
         params: Params,

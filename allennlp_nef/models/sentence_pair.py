@@ -226,7 +226,6 @@ class SentencePair(Model):
         self.output = output.construct(vocab=vocab, input_dim=hidden_dim)
         initializer(self)
 
-    @overrides(check_signature=False)
     def forward(
         self,
         first: TextFieldTensors,
@@ -279,7 +278,6 @@ class SentencePair(Model):
             raise ConfigurationError("tree_encoder needs the option parses of the dataset reader")
         return self.dropout(self.tree_encoder.root_states(states, heads, mask))
 
-    @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, torch.Tensor]) -> dict[str, Any]:
         return {**output_dict, **self.output.readable(output_dict)}
 

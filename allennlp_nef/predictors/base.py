@@ -470,7 +470,6 @@ class TaggingPredictor(NefPredictor):
             raise UserError(f"trace: the model {self._model.title} does not have one")
         return ShownTrace(answer.trace, Display(answer, self.description()))
 
-    @overrides(check_signature=False)
     def predictions_to_labeled_instances(
         self, instance: Instance, outputs: dict[str, Any]
     ) -> list[Instance]:

@@ -147,8 +147,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             leave_out_frozen_weights(self)
 
     @classmethod
-    @overrides(check_signature=False)
-    def from_params(cls, params: Params, **extras: Any) -> "PretrainedTransformer":
+    def from_params(cls, params: Params, **extras: Any) -> "PretrainedTransformer":  # type: ignore[override]
         folder = archived_transformer(extras)
         if folder is not None:
             saves_weights = params.get("save_weights", True)
@@ -250,7 +249,6 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
     def get_output_dim(self) -> int:
         return self.word_dim
 
-    @overrides(check_signature=False)
     def forward(self, counts: Tensor, pieces: Tensor) -> Tensor:
         """The vectors of words (batch, words, dim) from `counts` (batch, words) and `pieces` (batch, pieces)."""
         return self.embed_words({"counts": counts, "pieces": pieces})[0]

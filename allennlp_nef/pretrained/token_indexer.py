@@ -31,8 +31,7 @@ class WordPiecesIndexer(TokenIndexer):
         self.tokenizer = load_tokenizer(model_name)
 
     @classmethod
-    @overrides(check_signature=False)
-    def from_params(cls, params: Params, **extras: Any) -> "WordPiecesIndexer":
+    def from_params(cls, params: Params, **extras: Any) -> "WordPiecesIndexer":  # type: ignore[override]
         folder = archived_transformer(extras)
         if folder is not None:
             params["model_name"] = str(folder)

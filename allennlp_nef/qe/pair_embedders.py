@@ -108,7 +108,6 @@ class AlignedPairEmbedder(PairEmbedder):
         dim = self.source_embedder.get_output_dim() + self.target_embedder.get_output_dim()
         return dim * (3 if self.neighbors else 1) + self.word_similarity * NUM_SIMILARITY_FEATURES
 
-    @overrides(check_signature=False)
     def forward(
         self,
         source: TextFieldTensors,
@@ -241,7 +240,6 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
     def get_output_dim(self) -> int:
         return self.word_dim * (2 if self.aligned_source else 1)
 
-    @overrides(check_signature=False)
     def forward(
         self,
         source: TextFieldTensors,
