@@ -15,7 +15,7 @@ from allennlp_nef.predictors.base import Failure, Item, ShownTrace, TaggingPredi
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, check_characters
 from allennlp_nef.predictors.requests import check_words as check_length
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
-from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, check_words, links_of, without_eos
+from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, check_words, parse_links, without_eos
 from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
@@ -190,7 +190,9 @@ class WordQePredictor(TaggingPredictor):
             target, target_offsets = [], target_offsets and []
         else:
             check_words(source, target, reader.tagged, {"source": "source", "target": "target"})
-        links = links_of(request.get("alignments"), len(source), len(without_eos(target)))
+        links = request.get("alignments")
+        if links is not None:
+            links = parse_links(links, len(source), len(without_eos(target)), "alignments")
         item = Item(reader.text_to_instance(source, target, links))
         name = "source" if reader.tagged == "source" else "target"
         offsets = source_offsets if name == "source" else target_offsets
