@@ -15,7 +15,7 @@ class WordPiecesIndexer(TokenIndexer):
     """Splits words into the pieces of a pretrained transformer, for `transformer_pair` and the embedder `word_pieces`.
 
     Returns `counts`, (tokens,), the number of pieces of each word, and `pieces`, (pieces,), the ids of all pieces in
-    one row without special pieces. A word for which the tokenizer returns no piece, such as a zero-width space, becomes
+    one row without special tokens. A word for which the tokenizer returns no piece, such as a zero-width space, becomes
     the unknown piece. AllenNLP's vocabulary is not used.
 
     # Parameters
