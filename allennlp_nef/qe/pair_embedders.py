@@ -24,6 +24,8 @@ class PairEmbedder(torch.nn.Module, Registrable):
     """Turns a batch of sentence pairs into a vector for each target word."""
 
     default_implementation = "aligned_pair"
+    uses_alignments = True
+    """Whether the vectors depend on `alignments`."""
 
     def get_output_dim(self) -> int:
         """The dimension of the vectors."""
@@ -233,7 +235,8 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         self.aligned_source = aligned_source
         self.alignment_layer = alignment_layer
         self.unaligned: torch.nn.Parameter | None = None
-        if aligned_source and alignment_layer is None:
+        self.uses_alignments = aligned_source and alignment_layer is None
+        if self.uses_alignments:
             self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5)
 
     @overrides
@@ -257,7 +260,7 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
     ) -> Tensor:
         """Adds the aligned source words to the target words, if there is `aligned_source`.
 
-        `words` and `source_words` are the vectors that `read` returns, with the states of `alignment_layer`.
+        `words` and `source_words` are the vectors that `embed_words` returns, with the states of `alignment_layer`.
         """
         if not self.aligned_source:
             return words
