@@ -145,7 +145,7 @@ def score_answers(run: Run, study: Study) -> dict[str, dict[str, Part]]:
 
 def scored(study: Study, gold: list[list[Any]], predicted: list[list[Any]]) -> Part:
     counts = study.scorer.count(gold, predicted).sentences
-    scores = {**study.scorer.scores(counts.sum(0)), **study.scorer.whole(gold, predicted)}
+    scores = {**study.scorer.scores(counts.sum(0)), **study.scorer.corpus_scores(gold, predicted)}
     named = {name: float(scores[name]) for name in study.scores if name in scores}
     return {**named, "counts": counts.tolist()}
 
@@ -158,7 +158,6 @@ def score_calibrated(run: Run, study: Study) -> dict[str, dict[str, Part]]:
     archive = load_archive_safely(str(run.folder / "model.tar.gz"), run.cuda_device)
     model: Any = archive.model
     reader: Any = archive.validation_dataset_reader
-    labels = model.tag_head.labels
 
     def read(alignments: bool) -> dict[str, LabeledWords]:
         words = {}
@@ -176,22 +175,20 @@ def score_calibrated(run: Run, study: Study) -> dict[str, dict[str, Part]]:
         words["no alignments"] = read(alignments=False)
     conditions: dict[str, dict[str, Part]] = {name: {"dev": {}, "test": {}} for name in words}
     for objective in ("f1_mult", "mcc"):
-        calibration = fit(words[""]["dev"], labels, objective)
+        calibration = fit(words[""]["dev"], objective)
         for condition, parts in words.items():
             for part, some in parts.items():
-                scores = scores_of(some, labels, *calibration)
+                scores = scores_of(some, *calibration)
                 found = conditions[condition][part]
                 found |= {objective: scores[objective], "ece": scores["ece"]}
                 if objective == next(iter(study.scores)):
-                    found["counts"] = confusion_matrices(some, labels, *calibration).tolist()
+                    found["counts"] = confusion_matrices(some, *calibration).tolist()
     return conditions
 
 
-def confusion_matrices(
-    words: LabeledWords, labels: Sequence[str], temperature: float, threshold: float
-) -> numpy.ndarray:
+def confusion_matrices(words: LabeledWords, temperature: float, threshold: float) -> numpy.ndarray:
     """The counts of `word_qe_scores` of each sentence: (sentences, 4)."""
-    bad, is_bad = bad_probabilities(words, labels, temperature)
+    bad, is_bad = bad_probabilities(words, temperature)
     counts = numpy.zeros((words.sentences.max() + 1, 4), dtype=int)
     numpy.add.at(counts, (words.sentences, 2 * ~is_bad + ~(bad >= threshold)), 1)
     return counts

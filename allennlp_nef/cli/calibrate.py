@@ -113,7 +113,9 @@ def calibrate(
 
         errors = (calibration.before["ece"], calibration.after["ece"])
         series = list(zip(calibration.bins, errors))
-        figure = reliability_plot(f"{model.title} on {data}", series, calibration.threshold)
+        figure = reliability_plot(
+            f"{predictor.description()['title']} on {data}", series, calibration.threshold
+        )
         save_figure(figure, Path(plot))
     options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
     with writing(Path(output)) as draft:

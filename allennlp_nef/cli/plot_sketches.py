@@ -19,7 +19,7 @@ from allennlp_nef.cli.shared import (
 from allennlp_nef.errors import DataFormatError, UserError
 
 if TYPE_CHECKING:
-    from allennlp_nef.predictors.base import TaggingPredictor
+    from allennlp_nef.predictors.tagging import TaggingPredictor
 
 SUMMARY = "Plot what the steps of a tagger attend to, sentence by sentence or over a corpus."
 DETAILS = """

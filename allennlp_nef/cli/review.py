@@ -24,7 +24,7 @@ from allennlp_nef.data.text_files import read_objects
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.bitext import SegmentPair, read_bitext
-from allennlp_nef.qe.report import figures_of, report_page
+from allennlp_nef.qe.report import report_page, summary_of
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ def review(
     # Returns
 
     `dict[str, Any]`
-        The output of `allennlp_nef.qe.report.figures_of`.
+        The output of `allennlp_nef.qe.report.summary_of`.
 
     # Raises
 
@@ -175,7 +175,7 @@ def review(
     if annotated is not None and bitext.write is not None:
         with writing(Path(annotated)) as draft:
             bitext.write(draft, results)
-    return figures_of(results)
+    return summary_of(results)
 
 
 def _predict(

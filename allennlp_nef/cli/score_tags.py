@@ -168,7 +168,7 @@ def score_tags(
     elif format == "wmt":
         files = [read_word_tags(path, encoding) for path in paths]
         files = without_gaps(files, gaps)
-        scorer = replace(WORD_QE, unit=_UNITS.get(files[0].kind or "", "tokens"))
+        scorer = replace(WORD_QE, item_name=_UNITS.get(files[0].kind or "", "tokens"))
     elif format == "wmt-spans":
         files, scorer = [read_spans(path) for path in paths], SPANS
     else:
@@ -182,7 +182,7 @@ def score_tags(
         for run, file in zip(all_runs, files[1:]):
             run["confusions"] = _confusions(files[0], file, confusions)
     if leaderboard:
-        results["systems"].sort(key=lambda system: -system["mean"][scorer.primary])
+        results["systems"].sort(key=lambda system: -system["mean"][scorer.ranking_score])
     elif len(results["systems"]) == 2:
         results["comparison"] = _comparison(files, scorer, trials, seed)
     return results
@@ -194,7 +194,7 @@ def _results(files: Sequence[ScoredFile], scorer: Scorer, runs: int) -> dict[str
     rows: list[dict[str, Any]] = []
     for file in predicted:
         counts = scorer.count(gold.tags, file.tags)
-        scores = scorer.scores(counts.sentences.sum(0)) | scorer.whole(gold.tags, file.tags)
+        scores = scorer.scores(counts.sentences.sum(0)) | scorer.corpus_scores(gold.tags, file.tags)
         scores = {name: float(score) for name, score in scores.items()}
         types = {}
         for name, of_type in counts.types.items():
@@ -207,7 +207,7 @@ def _results(files: Sequence[ScoredFile], scorer: Scorer, runs: int) -> dict[str
         "gold": gold.path,
         "sentences": len(gold.sentences),
         "tokens": sum(tag is not None for tags in gold.tags for tag in tags),
-        "unit": scorer.unit,
+        "unit": scorer.item_name,
         "gaps_left_out": [file.path for file in files if file.has_gaps],
         "systems": [{"mean": _over(numpy.mean, system), "runs": system} for system in systems],
     }
@@ -231,7 +231,7 @@ def _comparison(
     counts = numpy.stack([scorer.count(gold.tags, file.tags).sentences for file in predicted])
     first, second = numpy.split(counts, 2)  # (runs, sentences, counts)
     comparison: dict[str, Any] = {"trials": trials, "seed": seed}
-    for name in scorer.main:
+    for name in scorer.compared:
 
         def score(sums: numpy.ndarray, name: str = name) -> numpy.ndarray:
             return scorer.scores(sums)[name]

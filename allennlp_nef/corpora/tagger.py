@@ -9,7 +9,7 @@ from allennlp.common.util import import_module_and_submodules
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.archives import load_predictor
-from allennlp_nef.predictors.base import TaggingPredictor
+from allennlp_nef.predictors.tagging import TaggingPredictor
 
 if TYPE_CHECKING:
     import pyarrow

@@ -137,7 +137,7 @@ async function start() {
   byId("submit").textContent = verb;
   fields = description.fields ?? ownFields;
   fields.forEach(addField);
-  if (description.has_aligner) byId("alignments-hint").append(" Without them, the model's aligner computes them.");
+  if (description.has_aligner) byId("alignments-hint")?.append(" Without them, the model's aligner computes them.");
   byId("form").hidden = false;
   byId("form").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -21,7 +21,7 @@ from allennlp_nef.errors import require_extra
 from allennlp_nef.exporting import runner
 from allennlp_nef.exporting.exportable_tagger import ExportableTagger, unsupported
 from allennlp_nef.modules.tag_heads import CrfTagHead
-from allennlp_nef.predictors.base import TaggingPredictor
+from allennlp_nef.predictors.tagging import TaggingPredictor
 from allennlp_nef.pretrained.token_indexer import WordPiecesIndexer
 from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner
 

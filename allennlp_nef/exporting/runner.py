@@ -32,7 +32,7 @@ from allennlp_nef.predictors.requests import (
 )
 from allennlp_nef.qe import layouts
 from allennlp_nef.qe.aligner import load_aligner, similarity_matrix
-from allennlp_nef.qe.layouts import BAD, EOS, OK, links_of, tagged_side, without_eos
+from allennlp_nef.qe.layouts import EOS, OK, parse_links, tagged_side, without_eos
 from allennlp_nef.qe.spans import join_bad_words, token_offsets
 
 BATCH_SIZE = 64
@@ -146,8 +146,10 @@ class Runner:
             target, offsets = [], offsets and []
         else:
             layouts.check_words(source, target, tagged, {"source": "source", "target": "target"})
-        links, links_from = links_of(request.get("alignments"), len(source), len(words)), "given"
-        if links is None:
+        if request.get("alignments") is not None:
+            links_from = "given"
+            links = parse_links(request["alignments"], len(source), len(words), "alignments")
+        else:
             links_from = "computed" if self.aligner else "none"
             links = self.aligner.align(source, words) if self.aligner else []
         translation = [*words, EOS] if qe["eos"] else target
@@ -243,15 +245,8 @@ class Runner:
         }
         text, offsets = token_offsets(sentence)
         if qe["tagged"] == "target":
-            spans = join_bad_words(text, offsets, [None if tag == OK else tag for tag in tags], bad)
-            answer["spans"] = [
-                {
-                    name: value
-                    for name, value in span._asdict().items()
-                    if value != BAD or name != "severity"
-                }
-                for span in spans
-            ]
+            spans = join_bad_words(text, offsets, tags, bad)
+            answer["spans"] = [span.to_json() for span in spans]
         else:
             answer["tagged"] = qe["tagged"]
         if qe["has_hter"]:

@@ -42,8 +42,7 @@ class ConllEval(Metric):
         self._types = sorted({kind for kind in types if kind})
         self.reset()
 
-    @overrides(check_signature=False)
-    def __call__(self, predicted: Sequence[list[str]], gold: Sequence[list[str]]) -> None:
+    def __call__(self, predicted: Sequence[list[str]], gold: Sequence[list[str]]) -> None:  # type: ignore[override]
         """Counts the predicted and the gold labels of each sentence."""
         if self._is_bioul:
             predicted, gold = (

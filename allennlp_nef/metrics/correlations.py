@@ -94,8 +94,7 @@ class SentenceScores(CollectingMetric):
     Called with predicted and gold scores, (batch,) each. Registered as a `Metric` with name "sentence_scores".
     """
 
-    @overrides(check_signature=False)
-    def __call__(self, predicted: torch.Tensor, gold: torch.Tensor) -> None:
+    def __call__(self, predicted: torch.Tensor, gold: torch.Tensor) -> None:  # type: ignore[override]
         """Adds a batch: (batch,) each."""
         self.add(predicted, gold)
 

@@ -18,8 +18,7 @@ class TagAccuracy(Metric):
     def __init__(self) -> None:
         self.reset()
 
-    @overrides(check_signature=False)
-    def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:
+    def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:  # type: ignore[override]
         """Counts a batch: predictions (batch, tokens, labels), gold tags and a mask (batch, tokens)."""
         is_right = (predictions.argmax(-1) == gold) & mask
         self._counts += torch.stack([is_right.sum(), mask.sum()]).cpu()

@@ -46,13 +46,13 @@ class Scorer:
     """Counts gold and predicted tags. Raises `ValueError` if their numbers differ."""
     scores: Callable[[numpy.ndarray], Scores]
     """Turns counts (..., counts) into scores (...), fractions of 1."""
-    main: tuple[str, ...]
+    compared: tuple[str, ...]
     """The names of the scores by which two systems are compared."""
-    primary: str
+    ranking_score: str
     """The score that ranks systems, the highest first."""
-    unit: str = "tokens"
+    item_name: str = "tokens"
     """What is tagged; empty if each sentence has one value."""
-    whole: Callable[[Tags, Tags], Scores] = lambda gold, predicted: {}
+    corpus_scores: Callable[[Tags, Tags], Scores] = lambda gold, predicted: {}
     """Further scores of gold and predicted tags that are not functions of sums over sentences."""
 
 

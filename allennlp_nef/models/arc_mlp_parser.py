@@ -138,7 +138,6 @@ class ArcMlpParser(Model):
         self._attachment = AttachmentScores()
         initializer(self)
 
-    @overrides(check_signature=False)
     def forward(
         self,
         words: TextFieldTensors,
@@ -225,7 +224,6 @@ class ArcMlpParser(Model):
         is_root_label = torch.arange(scores.size(-1), device=scores.device) == self.root_label
         return scores.masked_fill((heads == 0).unsqueeze(-1) != is_root_label, -math.inf)
 
-    @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """Lists for each sentence: `predicted_heads` and `predicted_dependencies`, the names of allennlp-models'
         `biaffine_parser`, `head_probabilities`, and `label_probabilities` given the heads."""

@@ -24,11 +24,10 @@ from allennlp_nef.metrics import ConllEval, TagAccuracy
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     EncoderTrace,
-    TracedEncoder,
     parts_of,
     run_encoder,
 )
-from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
+from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
 from allennlp_nef.modules.traces import SentenceTrace, sentence_trace
 from allennlp_nef.nn.util import zero_padding
 
@@ -114,7 +113,6 @@ class NefTagger(Model):
             self.register_buffer("continues", torch.tensor(continues), persistent=False)
         initializer(self)
 
-    @overrides(check_signature=False)
     def forward(
         self,
         tokens: TextFieldTensors,
@@ -218,7 +216,6 @@ class NefTagger(Model):
         return scores
 
     @torch.no_grad()
-    @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """The output of a batch in evaluation mode, as lists with an element for each sentence.
 
@@ -291,30 +288,12 @@ class NefTagger(Model):
         return traces
 
     @property
-    def step_name(self) -> str | None:
-        """What a row of the trace is called; None if the tagger has no trace."""
-        last = parts_of(self.decoder or self.encoder)[-1]
-        return last.step_name if isinstance(last, TracedEncoder) else None
-
-    @property
     def needs_square_memory(self) -> bool:
         """Whether memory grows with the square of the length of a sentence, even without a trace."""
         parts = [part for each in (self.encoder, self.decoder) if each for part in parts_of(each)]
         return any(getattr(part, "needs_square_memory", False) for part in parts)
 
-    @property
-    def title(self) -> str:
-        """The name of the tagger in figures, such as "NEF-F csoftmax, N = 5 + CRF"."""
-        last = parts_of(self.decoder or self.encoder)[-1]
-        name = (
-            last.title
-            if isinstance(last, TracedEncoder)
-            else type(last).__name__.split("Seq2Seq")[0]
-        )
-        return f"{name} + CRF" if isinstance(self.tag_head, CrfTagHead) else name
-
     @classmethod
-    @overrides(check_signature=False)
     def from_params(
         cls,
         params: Params,

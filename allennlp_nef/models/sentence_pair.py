@@ -21,7 +21,7 @@ from allennlp_nef.modules.tree_encoders import TreeEncoder
 from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, word_pieces_of
 
 
-class PairOutput(torch.nn.Module, Registrable):
+class PairHead(torch.nn.Module, Registrable):
     """The output layer of `sentence_pair`: predicts from features (batch, input_dim), with its loss and metrics."""
 
     default_implementation = "classes"
@@ -42,11 +42,11 @@ class PairOutput(torch.nn.Module, Registrable):
         raise NotImplementedError
 
 
-@PairOutput.register("classes")
-class ClassOutput(PairOutput):
+@PairHead.register("classes")
+class ClassHead(PairHead):
     """A softmax over classes, such as entailment, with the cross-entropy loss and the metric `accuracy`.
 
-    Registered as a `PairOutput` with name "classes".
+    Registered as a `PairHead` with name "classes".
 
     # Parameters
 
@@ -88,15 +88,15 @@ class ClassOutput(PairOutput):
         return {"accuracy": self._accuracy.get_metric(reset)}
 
 
-@PairOutput.register("scores")
-class ScoreOutput(PairOutput):
+@PairHead.register("scores")
+class ScoreHead(PairHead):
     """A distribution over the scores 1 to 5; its mean is the predicted score.
 
     The loss is the Kullback-Leibler divergence between the distribution of the gold score y and the predicted one. The
     former has the probability max(0, 1 - |y - i|) at each score i, so its mean is y. The metrics are `pearson`,
     `spearman`, `mae` and `mse`, the mean squared error, at the end of an epoch.
 
-    Registered as a `PairOutput` with name "scores". The model supplies the constructor arguments; omit them in a
+    Registered as a `PairHead` with name "scores". The model supplies the constructor arguments; omit them in a
     config.
     """
 
@@ -170,7 +170,7 @@ class SentencePair(Model):
         Computes the vector of a sentence from the states of its words. Give either this or `tree_encoder`.
     tree_encoder : `TreeEncoder`, optional (default = `None`)
         Computes the vector along the dependency tree: the state of the root. The reader needs its option `parses`.
-    output : `PairOutput`, optional (default = `"classes"`)
+    output : `PairHead`, optional (default = `"classes"`)
     seq2seq_encoder : `Seq2SeqEncoder`, optional (default = `None`)
         Computes the states from the embeddings.
     hidden_dim : `int`, optional (default = `50`)
@@ -189,7 +189,7 @@ class SentencePair(Model):
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder | None = None,
         seq2vec_encoder: Seq2VecEncoder | None = None,
-        output: Lazy[PairOutput] = Lazy(PairOutput),
+        output: Lazy[PairHead] = Lazy(PairHead),
         seq2seq_encoder: Seq2SeqEncoder | None = None,
         hidden_dim: int = 50,
         dropout: float = 0.0,
@@ -226,7 +226,6 @@ class SentencePair(Model):
         self.output = output.construct(vocab=vocab, input_dim=hidden_dim)
         initializer(self)
 
-    @overrides(check_signature=False)
     def forward(
         self,
         first: TextFieldTensors,
@@ -279,7 +278,6 @@ class SentencePair(Model):
             raise ConfigurationError("tree_encoder needs the option parses of the dataset reader")
         return self.dropout(self.tree_encoder.root_states(states, heads, mask))
 
-    @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, torch.Tensor]) -> dict[str, Any]:
         return {**output_dict, **self.output.readable(output_dict)}
 

@@ -62,7 +62,6 @@ class TreeLstm(Model):
         self._accuracy, self._node_accuracy = CategoricalAccuracy(), CategoricalAccuracy()
         initializer(self)
 
-    @overrides(check_signature=False)
     def forward(
         self,
         tokens: TextFieldTensors,
@@ -106,7 +105,6 @@ class TreeLstm(Model):
             self._accuracy(logits, gold, masks[1])
         return outputs
 
-    @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """Lists for each tree: `node_labels`; `label` and `probabilities` of the root."""
         node_labels, probabilities = [], []

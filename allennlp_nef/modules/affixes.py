@@ -53,7 +53,6 @@ class AffixesEmbedder(TokenEmbedder):
     def get_output_dim(self) -> int:
         return self._output_dim
 
-    @overrides(check_signature=False)
     def forward(
         self, prefixes: torch.Tensor, suffixes: torch.Tensor, case: torch.Tensor | None = None
     ) -> torch.Tensor:

@@ -6,7 +6,6 @@ from typing import ClassVar
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.attention import Attention
-from overrides import overrides
 
 from allennlp_nef.nn.constrained_softmax import constrained_softmax
 from allennlp_nef.nn.constrained_sparsemax import constrained_sparsemax
@@ -36,7 +35,6 @@ class ConstrainedSoftmaxAttention(Attention):
         self.similarity = similarity
         self.upper_bound = upper_bound
 
-    @overrides(check_signature=False)
     def forward(
         self,
         vector: torch.Tensor,

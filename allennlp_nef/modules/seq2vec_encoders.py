@@ -38,7 +38,6 @@ class AttentionPooling(Seq2VecEncoder):
     def get_output_dim(self) -> int:
         return self._input_dim
 
-    @overrides(check_signature=False)
     def forward(self, states: torch.Tensor, mask: torch.BoolTensor | None = None) -> torch.Tensor:
         """Pools states (batch, tokens, input_dim) with a mask (batch, tokens) to (batch, input_dim)."""
         if mask is None:

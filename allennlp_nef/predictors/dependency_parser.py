@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
+from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
@@ -37,15 +38,12 @@ class DependencyParserPredictor(UntaggedPredictor):
     }
     _dataset_reader: ConlluTreesReader
 
-    @property
-    def required(self) -> tuple[str, ...]:  # type: ignore[override]
+    def __init__(self, model: Model, dataset_reader: ConlluTreesReader, **options: Any) -> None:
         names = ("pos_tag_embedding", "_pos_tag_embedding")  # the latter in `biaffine_parser`
-        reads_tags = any(getattr(self._model, name, None) is not None for name in names)
-        return ("sentence", "tags") if reads_tags else ("sentence",)
-
-    @property
-    def text_field(self) -> str | None:  # type: ignore[override]
-        return None if "tags" in self.required else "sentence"
+        reads_tags = any(getattr(model, name, None) is not None for name in names)
+        self.required = ("sentence", "tags") if reads_tags else ("sentence",)
+        self.text_field = None if reads_tags else "sentence"
+        super().__init__(model, dataset_reader, **options)
 
     def predict(self, sentence: str | list[str], tags: list[str] | None = None) -> JsonDict:
         """The answer to a sentence, from Python."""

@@ -13,8 +13,9 @@ from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.dataset_readers.base import SentenceReader
 from allennlp_nef.data.text_files import find_words
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, ShownTrace, TaggingPredictor, words_of
+from allennlp_nef.predictors.base import Item, words_of
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, Check
+from allennlp_nef.predictors.tagging import ShownTrace, TaggingPredictor
 
 
 @Predictor.register("nef_tagger")
@@ -75,13 +76,10 @@ class NefTaggerPredictor(TaggingPredictor):
         **options: Any,
     ) -> None:
         super().__init__(model, dataset_reader, **options)
+        self.task = "chunks" if self._model.has_chunks else "tags"
         self.set_options(min_probability=min_probability)
         params = {"type": tokenizer} if isinstance(tokenizer, str) else dict(tokenizer)
         self.tokenizer = Tokenizer.from_params(Params(params))
-
-    @property
-    def task(self) -> str:  # type: ignore[override]
-        return "chunks" if self._model.has_chunks else "tags"
 
     def predict(self, sentence: str | list[str], **options: Any) -> JsonDict:
         """The answer to a sentence (raw text, or a list of words) and the options of a request."""

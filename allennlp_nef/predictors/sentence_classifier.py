@@ -51,7 +51,6 @@ class SentenceClassifierPredictor(UntaggedPredictor):
         words = item.metadata["words"]
         return {"tokens": words, "label": output["label"], "probabilities": probabilities}
 
-    @overrides(check_signature=False)
     def predictions_to_labeled_instances(
         self, instance: Instance, outputs: dict[str, Any]
     ) -> list[Instance]:

@@ -221,7 +221,7 @@ def load_tokenizer() -> "PreTrainedTokenizerBase":
     vocabulary = file.vocabulary()
     pieces = [piece for piece, _ in vocabulary]
     ids = {piece: pieces.index(piece) for piece in {*_SPECIAL_TOKENS.values()}}
-    # `PreTrainedTokenizerFast` copies its tokenizer, so that one has only the special pieces at first.
+    # `PreTrainedTokenizerFast` copies its tokenizer, so that one has only the special tokens at first.
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
     tokenizer.normalizer = normalizer(file.rules)
     splitters = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]

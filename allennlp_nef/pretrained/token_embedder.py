@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -63,7 +64,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         A name on huggingface.co, a folder, or `multilingual-e5-small`, which the extra `multilingual` installs; the
         same as in the indexer `word_pieces`.
     max_length : `int`, optional (default = `None`)
-        The number of pieces in a window, including special ones. At most the limit of the transformer, which is the
+        The number of pieces in a window, including special tokens. At most the limit of the transformer, which is the
         default if it is at most 512.
     sub_token_mode : `str`, optional (default = `"first"`)
         "first" represents a word by its first piece, as in Section 5.3 of Devlin et al. (NAACL 2019), "avg" by the mean
@@ -120,6 +121,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
                 "lora_rank freezes all layers; it excludes frozen_layers and train_parameters"
             )
         self.model_name = model_name
+        self.name = Path(model_name).name  # in figures
         self.sub_token_mode = sub_token_mode
         self.precision = precision
         self.tokenizer = load_tokenizer(model_name)
@@ -147,16 +149,17 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             leave_out_frozen_weights(self)
 
     @classmethod
-    @overrides(check_signature=False)
-    def from_params(cls, params: Params, **extras: Any) -> "PretrainedTransformer":
-        folder = archived_transformer(extras)
+    def from_params(cls, params: Params, **extras: Any) -> "PretrainedTransformer":  # type: ignore[override]
+        name, folder = params["model_name"], archived_transformer(extras)
         if folder is not None:
             saves_weights = params.get("save_weights", True)
             if saves_weights:
                 params["load_weights"] = False  # AllenNLP loads them with those of the model
             if saves_weights or (folder / WEIGHTS_NAME).exists():
                 params["model_name"] = str(folder)
-        return super().from_params(params, **extras)
+        transformer = super().from_params(params, **extras)
+        transformer.name = Path(name).name  # not that of the folder in the archive
+        return transformer
 
     @overrides
     def train(self, mode: bool = True) -> "PretrainedTransformer":
@@ -211,14 +214,14 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
     def _encode(self, windows: Sequence[tuple[list[int], list[int]]], layer: int | None) -> Tensor:
         """The states (windows, pieces, dim) for the ids and types of the pieces of each window; see `embed_words`."""
-        fields = dict(zip(("input_ids", "token_type_ids"), zip(*windows)))
-        names = self.tokenizer.model_input_names
-        batch = self.tokenizer.pad(
-            {name: list(rows) for name, rows in fields.items() if name in names},
-            padding_side="right",
-            return_tensors="pt",
-            verbose=False,
-        ).to(self.transformer.device)
+        ids, types = ([torch.tensor(row) for row in rows] for rows in zip(*windows))
+        fields = {
+            "input_ids": pad_sequence(ids, True, self.tokenizer.pad_token_id or 0),
+            "token_type_ids": pad_sequence(types, True, self.tokenizer.pad_token_type_id),
+            "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], True),
+        }
+        names, device = self.tokenizer.model_input_names, self.transformer.device
+        batch = {name: each.to(device) for name, each in fields.items() if name in names}
         is_bfloat16 = self.precision == "bfloat16"
         autocast = torch.autocast(self.transformer.device.type, torch.bfloat16)
         with autocast if is_bfloat16 else nullcontext():
@@ -250,7 +253,6 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
     def get_output_dim(self) -> int:
         return self.word_dim
 
-    @overrides(check_signature=False)
     def forward(self, counts: Tensor, pieces: Tensor) -> Tensor:
         """The vectors of words (batch, words, dim) from `counts` (batch, words) and `pieces` (batch, pieces)."""
         return self.embed_words({"counts": counts, "pieces": pieces})[0]

@@ -15,7 +15,7 @@ class WordPiecesIndexer(TokenIndexer):
     """Splits words into the pieces of a pretrained transformer, for `transformer_pair` and the embedder `word_pieces`.
 
     Returns `counts`, (tokens,), the number of pieces of each word, and `pieces`, (pieces,), the ids of all pieces in
-    one row without special pieces. A word for which the tokenizer returns no piece, such as a zero-width space, becomes
+    one row without special tokens. A word for which the tokenizer returns no piece, such as a zero-width space, becomes
     the unknown piece. AllenNLP's vocabulary is not used.
 
     # Parameters
@@ -31,8 +31,7 @@ class WordPiecesIndexer(TokenIndexer):
         self.tokenizer = load_tokenizer(model_name)
 
     @classmethod
-    @overrides(check_signature=False)
-    def from_params(cls, params: Params, **extras: Any) -> "WordPiecesIndexer":
+    def from_params(cls, params: Params, **extras: Any) -> "WordPiecesIndexer":  # type: ignore[override]
         folder = archived_transformer(extras)
         if folder is not None:
             params["model_name"] = str(folder)

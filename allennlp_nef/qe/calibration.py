@@ -35,6 +35,14 @@ class LabeledWords(NamedTuple):
     """(words,), the indices of the gold labels; UNSEEN if the model lacks the label."""
     sentences: numpy.ndarray
     """(words,), the number of the sentence of each word."""
+    labels: Sequence[str]
+
+    def half(self, remainder: int) -> "LabeledWords":
+        """The words of every other sentence."""
+        kept = self.sentences % 2 == remainder
+        return LabeledWords(
+            self.probabilities[kept], self.gold[kept], self.sentences[kept], self.labels
+        )
 
 
 @dataclass
@@ -91,29 +99,29 @@ def _logs(probabilities: numpy.ndarray) -> numpy.ndarray:
         return numpy.log(probabilities.astype(numpy.float64))
 
 
-def fit(words: LabeledWords, labels: Sequence[str], objective: str = "mcc") -> tuple[float, float]:
+def fit(words: LabeledWords, objective: str = "mcc") -> tuple[float, float]:
     """The temperature, and the threshold of the probability of BAD with the best score ("mcc" or "f1_mult")."""
     own = words.probabilities[numpy.arange(len(words.gold)), words.gold.clip(min=0)]
     possible = (words.gold >= 0) & (own > 0)  # constraints of a CRF can rule out the gold label
     temperature = fit_temperature(words.probabilities[possible], words.gold[possible])
-    bad, is_bad = bad_probabilities(words, labels, temperature)
+    bad, is_bad = bad_probabilities(words, temperature)
     return temperature, best_threshold(bad, is_bad, objective)[0]
 
 
 def bad_probabilities(
-    words: LabeledWords, labels: Sequence[str], temperature: float
+    words: LabeledWords, temperature: float
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
     """The calibrated probability of BAD of each word, and whether it is BAD; severities count as BAD."""
     table = with_temperature(words.probabilities, temperature)
-    return table[:, bad_ids_of(labels)].sum(1).clip(max=1), words.gold != labels.index(OK)
+    return table[:, bad_ids_of(words.labels)].sum(1).clip(max=1), words.gold != words.labels.index(
+        OK
+    )
 
 
-def scores_of(
-    words: LabeledWords, labels: Sequence[str], temperature: float, threshold: float
-) -> dict[str, float]:
+def scores_of(words: LabeledWords, temperature: float, threshold: float) -> dict[str, float]:
     """The scores of words: those of `word_qe_scores`; `ece`, the expected calibration error of the probability of BAD;
     `tagged_share` and `gold_share`, the shares of words that are tagged BAD and that are BAD."""
-    bad, is_bad = bad_probabilities(words, labels, temperature)
+    bad, is_bad = bad_probabilities(words, temperature)
     is_tagged = bad >= threshold
     counts = numpy.bincount(2 * ~is_bad + ~is_tagged, minlength=4)
     return {
@@ -126,16 +134,14 @@ def scores_of(
 
 def calibrate(
     words: LabeledWords,
-    labels: Sequence[str],
     objective: str = "mcc",
     old: tuple[float, float] = (1.0, 0.5),
 ) -> Calibration:
     """Fits a temperature and a threshold; `old` are the ones that the model has."""
-    temperature, threshold = fit(words, labels, objective)
-    parity = words.sentences % 2
-    halves = [LabeledWords(*(part[parity == half] for part in words)) for half in (0, 1)]
+    temperature, threshold = fit(words, objective)
+    halves = [words.half(0), words.half(1)]
     crossed = [
-        scores_of(measured, labels, *fit(fitted, labels, objective))
+        scores_of(measured, *fit(fitted, objective))
         for fitted, measured in (halves, reversed(halves))
     ]
     return Calibration(
@@ -144,12 +150,12 @@ def calibrate(
         objective=objective,
         num_sentences=len(numpy.unique(words.sentences)),
         num_words=len(words.gold),
-        before=scores_of(words, labels, *old),
-        after=scores_of(words, labels, temperature, threshold),
+        before=scores_of(words, *old),
+        after=scores_of(words, temperature, threshold),
         cross_fitted={name: (crossed[0][name] + crossed[1][name]) / 2 for name in crossed[0]},
         bins=(
-            calibration_bins(*bad_probabilities(words, labels, old[0])),
-            calibration_bins(*bad_probabilities(words, labels, temperature)),
+            calibration_bins(*bad_probabilities(words, old[0])),
+            calibration_bins(*bad_probabilities(words, temperature)),
         ),
     )
 
@@ -163,16 +169,13 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
     """
     model = predictor._model
     words = labeled_words(predictor, predictor._dataset_reader.read(data))
-    labels = model.tag_head.labels
-    is_bad = words.gold != labels.index(OK)
-    for half in (0, 1):
-        num_bad = int(is_bad[words.sentences % 2 == half].sum())
-        num_ok = int((words.sentences % 2 == half).sum()) - num_bad
-        if not num_bad or not num_ok:
+    for half in (words.half(0), words.half(1)):
+        is_bad = half.gold != words.labels.index(OK)
+        if is_bad.all() or not is_bad.any():
             raise DataFormatError(
                 f"{data}: expected gold tags, both {OK} and {BAD} in each half of the sentences"
             )
-    return calibrate(words, labels, objective, (model.temperature, model.threshold_or_default))
+    return calibrate(words, objective, (model.temperature, model.threshold_or_default))
 
 
 def labeled_words(predictor: WordQePredictor, instances: Iterable[Instance]) -> LabeledWords:
@@ -190,4 +193,4 @@ def labeled_words(predictor: WordQePredictor, instances: Iterable[Instance]) -> 
     tags = [item.metadata["tags"] for item in items]
     gold = [indices.get(tag, UNSEEN) for row in tags for tag in row]
     sentences = numpy.repeat(numpy.arange(len(tags)), list(map(len, tags)))
-    return LabeledWords(numpy.concatenate(tables), numpy.array(gold), sentences)
+    return LabeledWords(numpy.concatenate(tables), numpy.array(gold), sentences, [*indices])

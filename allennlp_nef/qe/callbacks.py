@@ -6,7 +6,6 @@ from itertools import islice
 from typing import Any
 
 from allennlp.training.callbacks import TrainerCallback
-from overrides import overrides
 
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.aligner import ALIGNER_NAME, learn_aligner, save_aligner
@@ -26,7 +25,6 @@ class LearnAligner(TrainerCallback):
     Registered as a `TrainerCallback` with name "learn_aligner".
     """
 
-    @overrides(check_signature=False)
     def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
         super().on_start(trainer, is_primary, **kwargs)
         if not is_primary:

@@ -108,45 +108,79 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
     `OSError`: a file cannot be opened.
     """
     for each in data_paths(path, PREFIX_ENDING):
-        yield from _read_files(find_files(each), options)
+        files = find_files(each)
+        spans = files.get("spans", "")
+        # An object with tags can have spans, too, which say more only if there are severities.
+        may_have_tags = is_json_lines(spans) and len(files) == 1 and not options.severities
+        first = next(read_objects(spans), (0, {}))[1] if may_have_tags else {}
+        if "tags" in first or "source_tags" in first:
+            yield from _read_objects(spans, first, options)
+        elif "spans" in files:
+            yield from _read_spans(files, options)
+        else:
+            yield from _read_lines(files, options)
 
 
-def _read_files(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
-    # An object with tags can have spans, too, which say more only if there are severities.
-    path = files["spans"] if [*files] == ["spans"] and not options.severities else ""
-    first = next(read_objects(path), (0, {}))[1] if is_json_lines(path) else {}
-    are_tagged = not {"tags", "source_tags"}.isdisjoint(first)
-    parts = [part for part in _OPTIONAL if first.get(part) is not None]
-    if are_tagged:
-        files = dict.fromkeys(["source", "target", *parts], path)
-    _check_labels(files, options)
-    is_raw = not {"tags", "source_tags", "alignments"} & files.keys()
-    unused = "tags" if options.tagged == "source" else "source_tags"
-    for part in (unused, *([] if options.sentence_scores else ["hter"])):
-        files.pop(part, None)
-    if "spans" not in files:
-        has_fields = not (are_tagged or (is_raw and options.split_target))
-        rows = _read_objects(files, parts) if are_tagged else read_parallel(files, has_fields)
-        for lines, where in rows:
-            yield _example(lines, where, options, is_raw, split_fields if has_fields else str.split)
-        return
+def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
+    """Reads a file of lines for each part."""
+    is_raw = {"tags", "source_tags", "alignments"}.isdisjoint(files)
+    files = _used_files(files, options)
+    if not is_raw:
+        options = replace(options, split_source=None, split_target=None)
+    has_fields = options.split_target is None
+    for lines, where in read_parallel(files, has_fields):
+        yield _example(lines, where, options, split_fields if has_fields else str.split)
+
+
+def _read_objects(path: str, first: Mapping[str, Any], options: ReadOptions) -> Iterator[QeExample]:
+    """Reads a file of JSON lines of tagged translations, which have the same parts as the `first` one."""
+    parts = ["source", "target", *(part for part in _OPTIONAL if first.get(part) is not None)]
+    used = _used_files(dict.fromkeys(parts, path), options)
+    options = replace(options, split_source=None, split_target=None)
+    for number, value in read_objects(path):
+        where = f"{path}:{number}"
+        for part in _OPTIONAL:
+            if part not in parts and value.get(part) is not None:
+                raise DataFormatError(
+                    f"{where}: expected no {part}, as in the first object, got {quote(value[part])}"
+                )
+        row = {"target": value.get("tokens"), **value}
+        for part in used:
+            if part not in ("alignments", "hter"):
+                row[part] = _text_of(row.get(part), f"{where}: {part}")
+        yield _example({part: row.get(part) for part in used}, dict.fromkeys(used, where), options)
+
+
+def _text_of(value: Any, where: str) -> str:
+    """A string, or the words of a list, joined by blanks."""
+    if isinstance(value, str):
+        return value
+    words: list[Any] = value if isinstance(value, list) else [None]
+    if not all(isinstance(word, str) and word.split() == [word] for word in words):
+        raise DataFormatError(f"{where}: expected a string or a list of words, got {quote(value)}")
+    return " ".join(words)
+
+
+def _read_spans(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
+    """Reads a file of error spans, perhaps with files of lines for the source and the alignments."""
+    _used_files(files, options)
     options = replace(options, split_target=options.split_target or _split_at_whitespace)
-    segments = list(read_segments(files["spans"]))
+    path = files["spans"]
+    segments = list(read_segments(path))
     others = {part: file for part, file in files.items() if part != "spans"}
-    beside = list(read_parallel(others)) if others else [({}, {})] * len(segments)
-    if len(beside) != len(segments):
+    rows = list(read_parallel(others)) if others else [({}, {})] * len(segments)
+    if len(rows) != len(segments):
         raise DataFormatError(
-            f"{files['spans']}:1: expected a sentence for each of {len(beside)} lines of "
+            f"{path}:1: expected a sentence for each of {len(rows)} lines of "
             f"{' and '.join(others.values())}, got {len(segments)}"
         )
-    for segment, (lines, where) in zip(segments, beside):
-        at = f"{files['spans']}:{segment.line}"
+    for segment, (lines, where) in zip(segments, rows):
+        at = f"{path}:{segment.line}"
         source = lines.get("source", segment.source)
         if source is None:
             raise DataFormatError(f"{at}: expected a source, or the part source in the data path")
         lines = {**lines, "source": source, "target": segment.target}
-        where = {"source": at, **where, "target": at}
-        example = _example(lines, where, options, True, str.split)
+        example = _example(lines, {"source": at, **where, "target": at}, options)
         _add_segment(example, segment, options, at)
         yield example
 
@@ -220,83 +254,53 @@ def read_parallel(
         yield {part: line[1] for part, line in zip(files, lines)}, where
 
 
-def _read_objects(
-    files: Mapping[str, str], parts: Sequence[str]
-) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """Yields what `read_parallel` does, from a file of JSON lines whose first object has the optional `parts`."""
-    for number, value in read_objects(files["source"]):
-        where = {part: f"{path}:{number}" for part, path in files.items()}
-        for part in _OPTIONAL:
-            if part not in parts and value.get(part) is not None:
-                raise DataFormatError(
-                    f"{where['source']}: expected no {part}, as in the first object, got {quote(value[part])}"
-                )
-        value = {"target": value.get("tokens"), **value}
-        try:
-            lines = {part: _line_of(value.get(part)) for part in files}
-        except ValueError:
-            raise DataFormatError(
-                f"{where['source']}: expected {', '.join(files)}, each a string or a list of words, got {quote(value)}"
-            ) from None
-        yield lines, where
+def _used_files(files: Mapping[str, str], options: ReadOptions) -> dict[str, str]:
+    """The files that the options need.
 
-
-def _line_of(value: Any) -> str:
-    """The line of a text file for a string, a number, or a list of words or pairs. Raises `ValueError`."""
-    if isinstance(value, str | float | int):
-        return str(value)
-    items: list[Any] = value if isinstance(value, list) else [None]
-    texts: list[Any] = [
-        "-".join(map(str, each)) if isinstance(each, list) else each for each in items
-    ]
-    if not all(isinstance(text, str) and text.split() == [text] for text in texts):
-        raise ValueError
-    return " ".join(texts)
-
-
-def _check_labels(files: Mapping[str, str], options: ReadOptions) -> None:
-    """Raises a `DataFormatError` if the files are labeled, but not with what is tagged."""
-    needed = "source_tags" if options.tagged == "source" else "tags"
+    Raises a `DataFormatError` if the files are labeled, but not with what is tagged.
+    """
+    parts = ("tags", "source_tags")
+    needed, unused = reversed(parts) if options.tagged == "source" else parts
     labeled = [files[part] for part in ("tags", "source_tags", "spans") if part in files]
     if options.tagged != "target" and labeled and needed not in files:
         raise DataFormatError(f"{labeled[0]}:1: expected {needed} for the option tagged")
     if options.severities and "tags" in files:
         raise DataFormatError(f"{files['tags']}:1: expected error spans for the option severities")
+    left_out = {unused} if options.sentence_scores else {unused, "hter"}
+    return {part: path for part, path in files.items() if part not in left_out}
 
 
 def _example(
-    lines: Mapping[str, str],
+    row: Mapping[str, Any],
     where: Mapping[str, str],
     options: ReadOptions,
-    is_raw: bool,
-    split: Callable[[str], list[str]],
+    split: Callable[[str], list[str]] = str.split,
 ) -> QeExample:
-    """The example of a line of each part. `split` returns the words of text that is not raw, or has no tokenizer."""
-    source, target = split(lines["source"]), split(lines["target"])
-    offsets = None
-    if is_raw and options.split_source:
-        source, _ = options.split_source(lines["source"])
-    if is_raw and options.split_target:
-        target, offsets = options.split_target(lines["target"])
+    """The example of a row, a text for each part. `split` splits the sides for which the options have no function."""
+    source, target, offsets = split(row["source"]), split(row["target"]), None
+    if options.split_source:
+        source, _ = options.split_source(row["source"])
+    if options.split_target:
+        target, offsets = options.split_target(row["target"])
     check_words(source, target, options.tagged, where)
     words = without_eos(target)
-    example = QeExample(source, target, text=lines["target"], offsets=offsets)
+    example = QeExample(source, target, text=row["target"], offsets=offsets)
     if options.eos:
         example.target = [*words, EOS]
-    if "alignments" in lines:
+    if "alignments" in row:
         lengths = len(source), len(words)
-        example.alignments = parse_links(lines["alignments"], *lengths, where["alignments"])
+        example.alignments = parse_links(row["alignments"], *lengths, where["alignments"])
     for part, tokens in (("tags", target), ("source_tags", source)):
-        if part in lines:
-            example.tags = split_tags(lines[part], tokens, where[part], options.tagged, options.eos)
-    if "hter" in lines:
+        if part in row:
+            example.tags = split_tags(row[part], tokens, where[part], options.tagged, options.eos)
+    if "hter" in row:
         try:
-            example.score = float(lines["hter"])
+            example.score = float(str(row["hter"]))
         except ValueError:
             example.score = math.nan
         if not 0 <= example.score < math.inf:
             raise DataFormatError(
-                f"{where['hter']}: expected a number of at least 0, got {quote(lines['hter'])}"
+                f"{where['hter']}: expected a number of at least 0, got {quote(row['hter'])}"
             )
     return example
 

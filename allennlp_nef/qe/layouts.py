@@ -31,11 +31,11 @@ own header lines. Sentences and words are counted from 0.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from allennlp_nef.data.text_files import read_lines
-from allennlp_nef.errors import DataFormatError, UserError, quote
+from allennlp_nef.errors import DataFormatError, quote
 
 OK, BAD = "OK", "BAD"
 SEVERITIES = ("minor", "major")
@@ -149,24 +149,26 @@ def tagged_side(
     return target, source, alignments
 
 
-def parse_links(text: str, source_length: int, target_length: int, where: str) -> list[Link]:
+def parse_links(value: Any, source_length: int, target_length: int, where: str) -> list[Link]:
     """
-    The pairs (source index, target index) of a line such as `0-0 1-2`.
+    The pairs (source index, target index) of a text such as `0-0 1-2`, or of a list of such texts and of pairs.
 
     # Raises
 
     `DataFormatError`: something that is not a pair, or a pair outside of the sentences.
     """
     links = []
-    for item in text.split():
-        match = _LINK.fullmatch(item)
-        link = (int(match[1]), int(match[2])) if match else (-1, -1)
-        if not (0 <= link[0] < source_length and 0 <= link[1] < target_length):
+    values = value if isinstance(value, list | tuple) else [value]
+    for item in chain.from_iterable(v.split() if isinstance(v, str) else [v] for v in values):
+        match = _LINK.fullmatch(item) if isinstance(item, str) else None
+        link = tuple(map(int, match.groups())) if match else item
+        is_pair = isinstance(link, list | tuple) and [type(n) for n in link] == [int, int]
+        if not (is_pair and 0 <= link[0] < source_length and 0 <= link[1] < target_length):
             raise DataFormatError(
                 f"{where}: expected pairs i-j with i below {source_length} and j below {target_length}, "
                 f"got {quote(item)}"
             )
-        links.append(link)
+        links.append((link[0], link[1]))
     return links
 
 
@@ -184,20 +186,6 @@ def check_words(
             raise DataFormatError(f"{where[part]}: expected {EOS} only at the end of a translation")
     if "gaps" in tagged and EOS in target:
         raise DataFormatError(f"{where['target']}: expected no {EOS}, as gaps are tagged")
-
-
-def links_of(alignments: Any, source_length: int, target_length: int) -> list[Link] | None:
-    """The pairs (source index, target index) of the field `alignments` of a request. Raises a `UserError`."""
-    if alignments is None:
-        return None
-    items = alignments.split() if isinstance(alignments, str) else alignments
-    texts = []
-    for item in items:
-        is_pair = isinstance(item, list | tuple) and [type(n) for n in item] == [int, int]
-        if not is_pair and not isinstance(item, str):
-            raise UserError(f"alignments: expected i-j or a pair of integers, got {quote(item)}")
-        texts.append(f"{item[0]}-{item[1]}" if is_pair else item)
-    return parse_links(" ".join(texts), source_length, target_length, "alignments")
 
 
 class Table(NamedTuple):

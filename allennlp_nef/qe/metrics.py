@@ -158,8 +158,7 @@ class WordQe(Metric):
         self._ok = ok_index(vocab, label_namespace)
         self.reset()
 
-    @overrides(check_signature=False)
-    def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:
+    def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:  # type: ignore[override]
         is_bad, is_tagged = gold != self._ok, predictions.argmax(-1) != self._ok
         cells = [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
         self._counts += (torch.stack(cells) & mask).sum((1, 2)).cpu()
@@ -188,8 +187,7 @@ class BadProbabilityMetric(CollectingMetric):
         labels = vocab.get_index_to_token_vocabulary(label_namespace)
         self._bad_ids = bad_ids_of([labels[index] for index in range(len(labels))])
 
-    @overrides(check_signature=False)
-    def __call__(self, probabilities: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:
+    def __call__(self, probabilities: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:  # type: ignore[override]
         bad = probabilities[..., self._bad_ids].sum(-1)
         self.add(bad[mask], (gold != self._ok)[mask])
 

@@ -152,8 +152,7 @@ class WordQeTagger(NefTagger):
         self._default_odds = float(weights[self.ok_id] / weights[self.bad_ids].mean())
         initializer(self)
 
-    @overrides(check_signature=False)
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         source: TextFieldTensors,
         target: TextFieldTensors,
@@ -199,8 +198,7 @@ class WordQeTagger(NefTagger):
                 metric(output.get("hter", shares), sentence_score)
         return output
 
-    @overrides(check_signature=False)
-    def embed(
+    def embed(  # type: ignore[override]
         self,
         source: TextFieldTensors,
         target: TextFieldTensors,
@@ -261,7 +259,6 @@ class WordQeTagger(NefTagger):
             elif not self.training:
                 metric(output["class_probabilities"], tags, mask)
 
-    @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """Like `NefTagger.make_output_human_readable`; and `bad_probabilities` and `hter`."""
         readable = super().make_output_human_readable(output_dict)

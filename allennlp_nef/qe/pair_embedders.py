@@ -24,6 +24,8 @@ class PairEmbedder(torch.nn.Module, Registrable):
     """Turns a batch of sentence pairs into a vector for each target word."""
 
     default_implementation = "aligned_pair"
+    uses_alignments = True
+    """Whether the vectors depend on `alignments`."""
 
     def get_output_dim(self) -> int:
         """The dimension of the vectors."""
@@ -108,7 +110,6 @@ class AlignedPairEmbedder(PairEmbedder):
         dim = self.source_embedder.get_output_dim() + self.target_embedder.get_output_dim()
         return dim * (3 if self.neighbors else 1) + self.word_similarity * NUM_SIMILARITY_FEATURES
 
-    @overrides(check_signature=False)
     def forward(
         self,
         source: TextFieldTensors,
@@ -234,14 +235,14 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         self.aligned_source = aligned_source
         self.alignment_layer = alignment_layer
         self.unaligned: torch.nn.Parameter | None = None
-        if aligned_source and alignment_layer is None:
+        self.uses_alignments = aligned_source and alignment_layer is None
+        if self.uses_alignments:
             self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5)
 
     @overrides
     def get_output_dim(self) -> int:
         return self.word_dim * (2 if self.aligned_source else 1)
 
-    @overrides(check_signature=False)
     def forward(
         self,
         source: TextFieldTensors,
@@ -259,7 +260,7 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
     ) -> Tensor:
         """Adds the aligned source words to the target words, if there is `aligned_source`.
 
-        `words` and `source_words` are the vectors that `read` returns, with the states of `alignment_layer`.
+        `words` and `source_words` are the vectors that `embed_words` returns, with the states of `alignment_layer`.
         """
         if not self.aligned_source:
             return words

@@ -11,11 +11,12 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.predictors.base import Failure, Item, ShownTrace, TaggingPredictor
+from allennlp_nef.predictors.base import Failure, Item
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, check_characters
 from allennlp_nef.predictors.requests import check_words as check_length
+from allennlp_nef.predictors.tagging import ShownTrace, TaggingPredictor
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
-from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, check_words, links_of, without_eos
+from allennlp_nef.qe.layouts import OK, SEVERITIES, check_words, parse_links, without_eos
 from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
@@ -157,9 +158,12 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def description(self) -> JsonDict:
-        """Like `TaggingPredictor.description`; and the `threshold`, and `has_aligner`: whether words are aligned."""
+        """Like `TaggingPredictor.description`; and `fields`, those of a request that the model uses; the `threshold`;
+        and `has_aligner`: whether words are aligned."""
+        uses_alignments = self._model.pair_embedder.uses_alignments
         return {
             **super().description(),
+            "fields": [*self.required, *(["alignments"] if uses_alignments else [])],
             "threshold": self._threshold_of(self.options),
             "has_aligner": self._dataset_reader.aligner is not None,
         }
@@ -190,7 +194,9 @@ class WordQePredictor(TaggingPredictor):
             target, target_offsets = [], target_offsets and []
         else:
             check_words(source, target, reader.tagged, {"source": "source", "target": "target"})
-        links = links_of(request.get("alignments"), len(source), len(without_eos(target)))
+        links = request.get("alignments")
+        if links is not None:
+            links = parse_links(links, len(source), len(without_eos(target)), "alignments")
         item = Item(reader.text_to_instance(source, target, links))
         name = "source" if reader.tagged == "source" else "target"
         offsets = source_offsets if name == "source" else target_offsets
@@ -255,11 +261,8 @@ class WordQePredictor(TaggingPredictor):
         }
         text, offsets = token_offsets(metadata)
         if self._dataset_reader.tagged == "target":
-            spans = join_bad_words(text, offsets, [None if tag == OK else tag for tag in tags], bad)
-            answer["spans"] = [span._asdict() for span in spans]
-            for span in answer["spans"]:
-                if span["severity"] == BAD:
-                    del span["severity"]
+            spans = join_bad_words(text, offsets, tags, bad)
+            answer["spans"] = [span.to_json() for span in spans]
         if "hter" in output:
             answer["hter"] = output["hter"]
         answer["expected_bad_share"] = sum(bad) / len(bad) if bad else 1.0

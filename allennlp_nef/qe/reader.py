@@ -139,7 +139,6 @@ class WmtWordQeReader(NefDatasetReader):
             self.indexers[side] = indexers or {"tokens": default}
 
     @classmethod
-    @overrides(check_signature=False)
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "WmtWordQeReader":
         """The reader of a config. The reader of an archive gets the aligner that the archive contains."""
         path = archived_aligner(extras)
@@ -147,7 +146,6 @@ class WmtWordQeReader(NefDatasetReader):
             params["aligner"] = path
         return super().from_params(params, *args, **extras)
 
-    @overrides(check_signature=False)
     def examples(self, file_path: DataPath) -> Iterator[QeExample]:
         options = ReadOptions(
             self.tagged,
@@ -195,7 +193,6 @@ class WmtWordQeReader(NefDatasetReader):
             instance.add_field("sentence_score", ArrayField(numpy.float32(example.score)))
         return instance
 
-    @overrides(check_signature=False)
     def text_to_instance(
         self,
         source: list[str],

@@ -86,7 +86,7 @@ def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[s
     }
 
 
-def figures_of(answers: Sequence[Answer]) -> dict[str, Any]:
+def summary_of(answers: Sequence[Answer]) -> dict[str, Any]:
     """
     The numbers of a report.
 

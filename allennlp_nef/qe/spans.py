@@ -40,9 +40,14 @@ class PredictedSpan(NamedTuple):
     start: int
     end: int
     text: str
-    severity: str
+    severity: str | None
+    """None if the model does not predict it."""
     probability: float
     """The mean of the probabilities of BAD of its words."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that are known."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 @dataclass
@@ -215,26 +220,26 @@ def token_offsets(metadata: Mapping[str, Any]) -> tuple[str, list[tuple[int, int
 
 
 def join_bad_words(
-    text: str, offsets: Offsets, severities: Sequence[str | None], probabilities: Sequence[float]
+    text: str, offsets: Offsets, tags: Sequence[str], probabilities: Sequence[float]
 ) -> list[PredictedSpan]:
     """
-    Converts tags of words to error spans. Adjacent words of the same severity become one span, with the text between
+    Converts tags of words to error spans. Adjacent words with the same tag become one span, with the text between
     them. A word without characters, such as `<EOS>`, is an empty span of its own.
 
     # Parameters
 
     text, offsets
         See `token_offsets`.
-    severities : `Sequence[str | None]`
-        The severity of each word; None for a good word.
+    tags : `Sequence[str]`
+        The tag of each word: OK, BAD or a severity.
     probabilities : `Sequence[float]`
         The probability of BAD of each word.
     """
     groups: list[list[int]] = []
-    for i, severity in enumerate(severities):
-        if severity is None:
+    for i, tag in enumerate(tags):
+        if tag == OK:
             continue
-        if i > 0 and severities[i - 1] == severity and offsets[i][0] < offsets[i][1]:
+        if i > 0 and tags[i - 1] == tag and offsets[i][0] < offsets[i][1]:
             groups[-1].append(i)
         else:
             groups.append([i])
@@ -242,6 +247,6 @@ def join_bad_words(
     for group in groups:
         start, end = offsets[group[0]][0], offsets[group[-1]][1]
         probability = sum(probabilities[i] for i in group) / len(group)
-        severity = str(severities[group[0]])
+        severity = None if tags[group[0]] == BAD else tags[group[0]]
         spans.append(PredictedSpan(start, end, text[start:end], severity, probability))
     return spans

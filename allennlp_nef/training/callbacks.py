@@ -6,7 +6,6 @@ from typing import Any
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
-from overrides import overrides
 
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.pretrained.loading import TRANSFORMER_FOLDER, load_transformer
@@ -37,7 +36,6 @@ class SaveTransformer(TrainerCallback):
         super().__init__(serialization_dir)
         self.with_weights = with_weights
 
-    @overrides(check_signature=False)
     def on_start(
         self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
     ) -> None:

@@ -17,7 +17,7 @@ from allennlp.modules.seq2seq_encoders import (
 
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.errors import UserError
-from allennlp_nef.exporting import folder as folder_module
+from allennlp_nef.exporting import export_folder
 from allennlp_nef.exporting.export_folder import write_folder
 from allennlp_nef.exporting.exportable_tagger import (
     ExportableRecurrent,
@@ -72,7 +72,7 @@ def export_again(exported, tmp_path, monkeypatch):
     def export(name):
         predictor, _, folder = exported(name)
         copy = partial(shutil.copy, folder / "tagger.onnx")
-        monkeypatch.setattr(folder_module, "write_graph", lambda tagger, settings, to: copy(to))
+        monkeypatch.setattr(export_folder, "write_graph", lambda tagger, settings, to: copy(to))
         write_folder(predictor, tmp_path)
         return Runner(tmp_path)
 
@@ -132,7 +132,7 @@ def test_pieces_of_unspaced_text_are_exported(exported, export_again, transforme
 def test_failure_leaves_the_old_folder_as_it_was(exported, export_again, tmp_path, monkeypatch):
     export_again("crf")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
-    monkeypatch.setattr(folder_module, "write_graph", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(export_folder, "write_graph", lambda *arguments: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_folder(exported("length")[0], tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before

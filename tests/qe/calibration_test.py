@@ -21,7 +21,6 @@ from allennlp_nef.qe.predictor import WordQePredictor
 from tests.qe.qe_files import write
 from tests.qe.small_qe import PAIRS, TAGS, train
 
-LABELS = ["OK", "BAD"]
 TEMPERATURE = 2.5
 
 
@@ -33,7 +32,8 @@ def miscalibrated(num_labels=2, words=40_000):
     gold = (right.cumsum(1) < rng.random((words, 1))).sum(1)
     powers = right**TEMPERATURE
     table = powers / powers.sum(1, keepdims=True)
-    return LabeledWords(table, gold, numpy.arange(words) // 20), right
+    labels = ["OK", *["BAD"] * (num_labels - 1)]
+    return LabeledWords(table, gold, numpy.arange(words) // 20, labels), right
 
 
 @pytest.mark.parametrize("num_labels", [2, 3])
@@ -53,15 +53,15 @@ def test_fit_is_finite_for_words_that_are_all_right_and_probabilities_of_0():
 
 def test_calibration_error_falls_and_the_threshold_is_the_best():
     words, _ = miscalibrated()
-    result = calibrate(words, LABELS, "mcc", old=(1.0, 0.5))
+    result = calibrate(words, "mcc", old=(1.0, 0.5))
     assert result.before["ece"] > 0.05 > 0.01 > result.after["ece"]
     assert result.cross_fitted["ece"] < 0.015
     assert (result.num_sentences, result.num_words) == (2000, 40_000)
-    bad, is_bad = bad_probabilities(words, LABELS, result.temperature)
+    bad, is_bad = bad_probabilities(words, result.temperature)
     assert result.after["gold_share"] == is_bad.mean()
     assert result.after["tagged_share"] == (bad >= result.threshold).mean()
     for threshold in numpy.linspace(0.05, 0.95, 40):
-        scores = scores_of(words, LABELS, result.temperature, threshold)
+        scores = scores_of(words, result.temperature, threshold)
         assert scores["mcc"] <= result.after["mcc"] + 1e-9
     assert json.loads(json.dumps(result.to_json()))["temperature"] == result.temperature
     assert result.bins[0][2].sum() == 40_000
@@ -69,15 +69,15 @@ def test_calibration_error_falls_and_the_threshold_is_the_best():
 
 def test_objective_decides_the_threshold():
     words, _ = miscalibrated()
-    mcc, f1 = (calibrate(words, LABELS, objective) for objective in ("mcc", "f1_mult"))
+    mcc, f1 = (calibrate(words, objective) for objective in ("mcc", "f1_mult"))
     assert mcc.temperature == f1.temperature
     assert mcc.after["mcc"] >= f1.after["mcc"] and f1.after["f1_mult"] >= mcc.after["f1_mult"]
 
 
 def test_tags_that_cannot_be_predicted_count_as_bad():
     table = numpy.array([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7], [1.0, 0.0]])
-    words = LabeledWords(table, numpy.array([0, 1, -1, 1, 1]), numpy.arange(5))
-    assert scores_of(words, LABELS, 1.0, 0.5)["gold_share"] == 4 / 5
+    words = LabeledWords(table, numpy.array([0, 1, -1, 1, 1]), numpy.arange(5), ["OK", "BAD"])
+    assert scores_of(words, 1.0, 0.5)["gold_share"] == 4 / 5
 
 
 @pytest.fixture

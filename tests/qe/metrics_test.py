@@ -109,7 +109,7 @@ class TestCorrelations:
         counts = CORRELATIONS.count(self.GOLD, self.PREDICTED).sentences
         scores = {
             **CORRELATIONS.scores(counts.sum(0)),
-            **CORRELATIONS.whole(self.GOLD, self.PREDICTED),
+            **CORRELATIONS.corpus_scores(self.GOLD, self.PREDICTED),
         }
         kendall = kendalltau(self.GOLD, self.PREDICTED)[0]
         assert scores == pytest.approx({**self.expected(), "kendall": kendall})

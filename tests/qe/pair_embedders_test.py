@@ -218,7 +218,7 @@ class TestTransformerPair:
         fields = self.fields(folder, self.PAIRS[0])
         vectors, _ = embedder(**fields)
         sides = [fields[name]["a"] for name in ("source", "target")]
-        source, target = (side[0] for side in embedder.read(*sides, layer=1))
+        source, target = (side[0] for side in embedder.embed_words(*sides, layer=1))
         assert vectors.shape == (1, len(target), 2 * DIM) and embedder.get_output_dim() == 2 * DIM
         for vector, word in zip(vectors[0], target):
             scores = [torch.cosine_similarity(word[DIM:], other[DIM:], dim=0) for other in source]
@@ -226,7 +226,8 @@ class TestTransformerPair:
             torch.testing.assert_close(vector[:DIM], word[:DIM])
             torch.testing.assert_close(vector[DIM:], weights @ source[:, :DIM])
         fields["alignments"] = ~fields["alignments"]
-        assert torch.equal(embedder(**fields)[0], vectors)
+        assert torch.equal(embedder(**fields)[0], vectors) and not embedder.uses_alignments
+        assert self.make(folder, aligned_source=True).uses_alignments
 
     def test_alignment_layer_that_would_do_nothing_or_does_not_exist_is_an_error(self, folder):
         for options in ({"alignment_layer": 1}, {"alignment_layer": 3, "aligned_source": True}):

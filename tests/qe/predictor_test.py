@@ -286,8 +286,9 @@ def test_trace_and_description(predictor):
     assert description["threshold"] == pytest.approx(1 / 6)
     assert set(description) == {
         *("task", "title", "labels", "colors", "step_name", "max_tokens", "threshold"),
-        "has_aligner",
+        *("has_aligner", "fields"),
     }
+    assert description["fields"] == ["source", "target", "alignments"]
 
 
 class TestOutput:

@@ -201,24 +201,24 @@ def test_projected_words_become_spans_that_cover_them():
         text = " ".join(words)
         offsets = find_words(text, words)
         tags = [rng.choice(["OK", "minor", "major"]) for _ in words]
-        severities = [None if tag == "OK" else tag for tag in tags]
-        spans = join_bad_words(text, offsets, severities, [0.5] * len(words))
+        spans = join_bad_words(text, offsets, tags, [0.5] * len(words))
         errors = [ErrorSpan(span.start, span.end, span.severity) for span in spans]
         assert project_spans(text, errors, offsets, True) == [*tags, "OK"]
         assert all(span.text == text[span.start : span.end] for span in spans)
 
 
 def test_adjacent_words_of_one_severity_are_a_span():
-    def spans(*severities):
-        offsets = [(0, 2), (4, 8), (9, 12), (13, 14), (14, 14)][: len(severities)]
-        return join_bad_words("Er  geht nun .", offsets, severities, [0.5, 0.7, 0.9, 0.1, 0.3])
+    def spans(*tags):
+        offsets = [(0, 2), (4, 8), (9, 12), (13, 14), (14, 14)][: len(tags)]
+        return join_bad_words("Er  geht nun .", offsets, tags, [0.5, 0.7, 0.9, 0.1, 0.3])
 
     first, last = (0, 2, "Er", "minor", 0.5), (13, 14, ".", "major", 0.1)
-    assert spans("major", "major", None, "major") == [(0, 8, "Er  geht", "major", 0.6), last]
+    assert spans("major", "major", "OK", "major") == [(0, 8, "Er  geht", "major", 0.6), last]
     assert spans("minor", "major", "major") == [first, (4, 12, "geht nun", "major", 0.8)]
     # <EOS> is an empty span of its own.
-    assert spans(None, None, None, "major", "major") == [last, (14, 14, "", "major", 0.3)]
-    assert spans(None, None) == []
+    assert spans("OK", "OK", "OK", "major", "major") == [last, (14, 14, "", "major", 0.3)]
+    assert spans("BAD", "OK") == [(0, 2, "Er", None, 0.5)]
+    assert spans("OK", "OK") == []
 
 
 @pytest.mark.parametrize(

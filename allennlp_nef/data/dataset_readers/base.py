@@ -109,7 +109,6 @@ class NefDatasetReader(DatasetReader):
         """The instance of an example."""
         return self.text_to_instance(**example)
 
-    @overrides(check_signature=False)
     def _read(self, file_path: Any) -> Iterator[Instance]:
         for example in self.shard_iterable(self._without_long(file_path)):
             yield self.to_instance(example)
@@ -178,7 +177,6 @@ class SentenceReader(NefDatasetReader):
         for example in untagged:
             yield {**example, "tags": None}
 
-    @overrides(check_signature=False)
     def text_to_instance(
         self,
         tokens: list[str],

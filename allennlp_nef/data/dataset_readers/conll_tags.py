@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
-from overrides import overrides
 
 from allennlp_nef.data.chunks import OUTSIDE, SCHEMES, convert_tags, split_tag
 from allennlp_nef.data.dataset_readers.base import (
@@ -176,7 +175,6 @@ class ConllTagsReader(SentenceReader):
         index = self.tag_column + (width if self.tag_column < 0 else 0)
         return index if 0 <= index < width and index != self.word_column % width else None
 
-    @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         if is_json_lines(file_path):
             for number, words, tags in read_tagged_objects(file_path, self.encoding, NO_TAG[0]):

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import MetadataField, SequenceLabelField
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import (
     Prediction,
@@ -239,7 +238,6 @@ class ConlluTagsReader(SentenceReader):
         super().__init__(**kwargs)
         self.column = _check_column(column)
 
-    @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         no_tag = UNKNOWN if self.column == "upos" else None
         if is_json_lines(file_path):
@@ -297,7 +295,6 @@ class ConlluTreesReader(TextReader):
         super().__init__(label_namespace=label_namespace, **kwargs)
         self.column = _check_column(column)
 
-    @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         has_trees = has_values(file_path, self.encoding, ["head"])
         if not has_trees:
@@ -308,7 +305,6 @@ class ConlluTreesReader(TextReader):
             tree = {"heads": heads, "labels": labels}
             yield {"words": words, "tags": tags, **tree, "sentence": sentence}
 
-    @overrides(check_signature=False)
     def text_to_instance(
         self,
         words: str | list[str],

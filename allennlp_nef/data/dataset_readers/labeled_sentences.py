@@ -118,7 +118,6 @@ class LabeledSentencesReader(TextReader):
         self.layout = layout
         self.fine_labels = fine_labels
 
-    @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         has_fields = self.layout != "trees"
         for _, (label, words) in parse_lines(file_path, self._parse, self.encoding, has_fields):
@@ -140,7 +139,6 @@ class LabeledSentencesReader(TextReader):
             label = label if self.fine_labels else coarse
         return label, words
 
-    @overrides(check_signature=False)
     def text_to_instance(self, tokens: str | list[str], label: str | None = None) -> Instance:
         """The instance of a sentence, a string or a list of words, and its label if it is known."""
         words = self.split(tokens)
@@ -169,7 +167,6 @@ class LabeledTreesReader(NefDatasetReader):
         See `NefDatasetReader`.
     """
 
-    @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         for _, tree in parse_lines(file_path, parse_tree, self.encoding):
             yield {"tree": tree, "has_labels": True}
@@ -178,7 +175,6 @@ class LabeledTreesReader(NefDatasetReader):
     def num_tokens(self, example: Any) -> int:
         return len(example["tree"].words)
 
-    @overrides(check_signature=False)
     def text_to_instance(self, tree: str | LabeledTree, has_labels: bool = False) -> Instance:
         """The instance of a tree or its text in brackets. `has_labels` tells whether its labels are gold labels."""
         tree = parse_tree(tree) if isinstance(tree, str) else tree

@@ -117,7 +117,6 @@ class SentencePairsReader(TextReader):
         self.gold = gold
         self.parses = parses
 
-    @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         num_undecided = 0
         trees_path = str(
@@ -148,7 +147,6 @@ class SentencePairsReader(TextReader):
     def num_tokens(self, example: Any) -> int:
         return max(len(example["first"]), len(example["second"]))
 
-    @overrides(check_signature=False)
     def text_to_instance(
         self,
         first: str | list[str],

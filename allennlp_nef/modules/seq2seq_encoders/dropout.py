@@ -28,6 +28,5 @@ class DropoutEncoder(PassThroughEncoder):
     def is_bidirectional(self) -> bool:
         return self._bidirectional
 
-    @overrides(check_signature=False)
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         return self._dropout(inputs)

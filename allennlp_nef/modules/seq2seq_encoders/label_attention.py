@@ -90,7 +90,6 @@ class LabelAttentionLayer(torch.nn.Module):
         self._scale = scale
         self._dropout = torch.nn.Dropout(dropout)
 
-    @overrides(check_signature=False)
     def forward(
         self, inputs: torch.Tensor, mask: torch.Tensor, labels: torch.Tensor
     ) -> torch.Tensor:
@@ -177,7 +176,6 @@ class LabelAttention(Seq2SeqEncoder):
     def is_bidirectional(self) -> bool:
         return True
 
-    @overrides(check_signature=False)
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """(batch, tokens, input_dim) and a mask (batch, tokens) -> (batch, tokens, output_dim), 0 in padding."""
         if mask is None:

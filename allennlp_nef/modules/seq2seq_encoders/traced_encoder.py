@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import torch
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
-from overrides import overrides
 
 TagScorer = Callable[[torch.Tensor], torch.Tensor]
 """Output of an encoder (batch, tokens, output_dim) -> a score for each tag (batch, tokens, tags)."""
@@ -61,7 +60,6 @@ class TracedEncoder(Seq2SeqEncoder):
         """
         raise NotImplementedError
 
-    @overrides(check_signature=False)
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         return self.encode(inputs, mask)[0]
 

@@ -9,7 +9,7 @@ from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model
 from scipy.stats import pearsonr, spearmanr
 
-from allennlp_nef.models.sentence_pair import ScoreOutput
+from allennlp_nef.models.sentence_pair import ScoreHead
 from tests.small_transformer import DIM, save_bert
 
 PAIRS = [("a b c", "b c", 4.6, "YES"), ("c", "a a b", 1.0, "NO"), ("b a", "c b", 3.2, "NO")]
@@ -62,7 +62,7 @@ def test_features_are_those_of_product_and_distance():
 
 
 def test_distribution_of_a_score_is_on_the_two_next_to_it_and_has_it_as_mean():
-    output = ScoreOutput(2)
+    output = ScoreHead(2)
     gold = torch.tensor([1.0, 5.0, 3.0, 3.25, 4.9])
     found = output.distribution(gold)
     expected = [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 1, 0, 0], [0, 0, 0.75, 0.25, 0]]
@@ -72,7 +72,7 @@ def test_distribution_of_a_score_is_on_the_two_next_to_it_and_has_it_as_mean():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_low_precision_scores_have_only_the_error_of_their_features(dtype):
-    output, features, gold = ScoreOutput(2), torch.rand(3, 2).to(dtype), torch.tensor([1, 2.5, 5])
+    output, features, gold = ScoreHead(2), torch.rand(3, 2).to(dtype), torch.tensor([1, 2.5, 5])
     low = deepcopy(output).to(dtype)
     output.load_state_dict(low.state_dict())
     found, expected = low(features, gold), output(features.float(), gold)
@@ -140,7 +140,7 @@ def test_sentences_that_are_read_together_have_an_order(together):
     model, batch = together
     found = model.eval()(**batch)
     sides = [batch[name]["pieces"] for name in ("first", "second")]
-    states = model.pair_transformer.read(*sides)[1]
+    states = model.pair_transformer.embed_words(*sides)[1]
     features = torch.sigmoid(model.features(model.seq2vec_encoder(states, sides[1]["counts"] > 0)))
     torch.testing.assert_close(found["probs"], model.output(features)["probs"])
     assert not torch.allclose(found["probs"], model(**swapped(batch))["probs"], atol=1e-4)

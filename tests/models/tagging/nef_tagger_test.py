@@ -13,6 +13,7 @@ from allennlp.predictors import Predictor
 from allennlp.training.util import evaluate
 
 from allennlp_nef.data.fields import NO_LABEL, UNSEEN, TagsField
+from allennlp_nef.predictors.tagging import step_name_of, title_of
 from tests.models.tagging.small_tagger import (
     LENGTHS,
     TRAIN,
@@ -29,6 +30,7 @@ from tests.models.tagging.small_tagger import (
     train,
 )
 from tests.processes import in_two_processes
+from tests.small_transformer import DIM, save_bert
 
 CRF = {"tag_head": {"type": "crf"}}
 MODELS = {
@@ -217,9 +219,20 @@ class TestOptions:
     )
     def test_title_and_steps_are_those_of_the_last_encoder(self, options, title, step_name):
         model = make_tagger(**options)
-        assert title is None or model.title == title
-        assert model.step_name == step_name
+        assert title is None or title_of(model) == title
+        assert step_name_of(model) == step_name
         assert model.has_chunks
+
+    @pytest.mark.parametrize("options, head", [({}, "linear"), (CRF, "CRF")])
+    def test_title_without_encoder_names_the_pretrained_one(self, tmp_path, options, head):
+        save_bert(tmp_path / "bert-tiny")
+        embedder = {"type": "word_pieces", "model_name": str(tmp_path / "bert-tiny")}
+        model = make_tagger(
+            text_field_embedder={"token_embedders": {"word_pieces": embedder}},
+            encoder={"type": "pass_through", "input_dim": DIM},
+            **options,
+        )
+        assert title_of(model) == f"bert-tiny + {head}" and step_name_of(model) is None
 
 
 class TestLabelTable:
