@@ -22,8 +22,6 @@ class LearnAligner(TrainerCallback):
     Writes `aligner.json.gz` into the folder of the run before training starts. With `include_in_archive:
     ["aligner.json.gz"]` in the config, the reader of the archive uses it. If the training reader already has an
     aligner, that aligner is written unchanged. If the training data have too few alignments, a log message says so.
-
-    Registered as a `TrainerCallback` with name "learn_aligner".
     """
 
     @overrides(check_signature=False)
