@@ -1,4 +1,4 @@
-"""A hook of mkdocs (pages from outside `docs/`, and the reference), and an extension of griffe (docstrings)."""
+"""A hook for mkdocs (pages from outside `docs/`, and the reference), and an extension for griffe (docstrings)."""
 
 import posixpath
 import re
@@ -55,25 +55,20 @@ REFERENCE = {
     ],
     "Functions": ["nn.constrained_softmax", "nn.constrained_sparsemax", "nn.crf", "nn.eisner"],
 }
-LINK = re.compile(r"(?P<before>\]\()(?P<path>[^)#:\s]+)(?P<after>(#[^)]*)?\))")
+LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)]*)?\)")
 
 
 def on_files(files, config):
-    """Adds the pages from outside and the reference."""
+    """Adds the pages from outside `docs/`."""
     root = Path(config.config_file_path).parent
     for name, place in OUTSIDE.items():
         files.append(File.generated(config, place, abs_src_path=str(root / name)))
-    files.append(File.generated(config, "reference.md", content=reference()))
     return files
 
 
 def reference():
-    """The page of the reference, whose directives mkdocstrings replaces by docstrings."""
-    lines = [
-        "# Reference",
-        "",
-        "Generated from the docstrings. `allennlp-nef COMMAND --help` describes the commands.",
-    ]
+    """The sections of the reference, whose directives mkdocstrings replaces with docstrings."""
+    lines = []
     for title, modules in REFERENCE.items():
         lines += ["", f"## {title}"]
         for module in modules:
@@ -82,18 +77,25 @@ def reference():
     return "\n".join(lines)
 
 
-def on_page_markdown(markdown, page, **_):
-    """Turns links that hold in the repository into links that hold in the site, and ranks guides first in searches."""
+def on_page_markdown(markdown, page, files, **_):
+    """Turns links within the repository into links within the site, and ranks guides first in searches.
+
+    A link to a file that is not in the site, such as source code, becomes its text.
+    """
     if page.file.src_uri in ("reference.md", "changelog.md", "contributing.md"):
         page.meta["search"] = {"boost": 0.1}
     place = page.file.src_uri
+    if place == "reference.md":
+        markdown += reference()
     outside = {value: name for name, value in OUTSIDE.items()}
     folder = posixpath.dirname(outside.get(place, f"docs/{place}"))
 
     def in_site(match):
         target = posixpath.normpath(posixpath.join(folder, match["path"]))
-        found = OUTSIDE.get(target, posixpath.relpath(target, "docs"))
-        return f"{match['before']}{found}{match['after']}"
+        found = files.get_file_from_path(OUTSIDE.get(target, posixpath.relpath(target, "docs")))
+        if found is None or found.inclusion.is_excluded():
+            return match["text"]
+        return f"[{match['text']}]({found.src_uri}{match['anchor'] or ''})"
 
     return LINK.sub(in_site, markdown)
 
@@ -102,15 +104,20 @@ def on_page_markdown(markdown, page, **_):
 HEADING = re.compile(r"^# (\w+)$", re.M)
 PARAMETER = re.compile(r"^([a-z_][\w, ]*)( : .+)?\n(?= {4}\S|[a-z_][\w, ]* : |$)", re.M)
 RETURNED = re.compile(r"^(`[^`\n]+`)\n(?= {4}\S)", re.M)
+REGISTERED = re.compile(r"(\w+)\.register\(['\"]([\w-]+)")
 
 
 class AllenNlpDocstrings(griffe.Extension):
-    """Turns docstrings in the style of AllenNLP into Markdown: bold headings, and lists of parameters."""
+    """Turns docstrings in the style of AllenNLP into Markdown, and adds the registered names of classes."""
 
     def on_instance(self, *, obj, **_):
         if obj.docstring is None:
             return
+        decorators = obj.decorators if obj.is_class else []
         text, *sections = HEADING.split(obj.docstring.value)
+        for base, name in REGISTERED.findall(" ".join(str(each.value) for each in decorators)):
+            article = "an" if base[0] in "AEIOU" else "a"
+            text = f'{text.rstrip()}\n\nRegistered as {article} `{base}` with name "{name}".\n\n'
         for title, section in zip(sections[::2], sections[1::2]):
             if title == "Parameters":
                 section = PARAMETER.sub(r"- **\1**\2.\n", section)

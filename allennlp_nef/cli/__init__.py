@@ -13,6 +13,7 @@ COMMANDS = (
     "export",
     "label-post-edits",
     "models",
+    "options",
     "plot-sketches",
     "review",
     "score-tags",

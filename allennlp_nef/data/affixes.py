@@ -47,7 +47,7 @@ class AffixesIndexer(TokenIndexer):
     "<namespace>_suffix_4". To map rare affixes to the unknown one, list these in `vocabulary.min_count`.
 
     Returns `prefixes` and `suffixes`, (tokens, max_length); if `case` is set, also `case`, (tokens,), the index in
-    `CASES` plus 1. Padding is 0. Registered as a `TokenIndexer` with name "affixes".
+    `CASES` plus 1. Padding is 0.
 
     # Parameters
 

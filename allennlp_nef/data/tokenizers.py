@@ -20,8 +20,6 @@ class PunctuationTokenizer(Tokenizer):
     are one token each. So are addresses, abbreviations such as "U.S." and repeated marks such as "...". "Lisbon." is
     two tokens, and so is "Lisbon's". Tokens have their positions in the text as `idx` and `idx_end`.
 
-    Registered as a `Tokenizer` with name "punctuation".
-
     # Parameters
 
     split_cjk : `bool`, optional (default = `False`)
@@ -51,8 +49,6 @@ class SacremosesTokenizer(Tokenizer):
     The Moses tokenizer in the package sacremoses (the extra `tokenize`), without escaping: `&` stays `&`. Tokens have
     their positions in the text as `idx` and `idx_end`. If Moses drops or changes characters of a text, such as control
     characters, the text is split at whitespace instead.
-
-    Registered as a `Tokenizer` with name "sacremoses".
 
     # Parameters
 

@@ -25,8 +25,6 @@ class ConllEval(Metric):
     and `accuracy`, the share of correct tags (BIOUL tags are converted to BIO first), all as fractions of 1. In
     distributed training, `get_metric(reset=True)` returns the scores over all processes.
 
-    Registered as a `Metric` with name "conlleval".
-
     # Parameters
 
     vocab, label_namespace

@@ -91,7 +91,7 @@ class CollectingMetric(Metric):
 class SentenceScores(CollectingMetric):
     """`pearson`, `spearman`, `mae` and `rmse` of the scores of sentences; a correlation of equal numbers is 0.
 
-    Called with predicted and gold scores, (batch,) each. Registered as a `Metric` with name "sentence_scores".
+    Called with predicted and gold scores, (batch,) each.
     """
 
     def __call__(self, predicted: torch.Tensor, gold: torch.Tensor) -> None:  # type: ignore[override]

@@ -11,8 +11,6 @@ class TagAccuracy(Metric):
     """`accuracy`, the share of words with the correct tag; 0 if there are no words.
 
     In distributed training, `get_metric(reset=True)` returns the accuracy over all processes.
-
-    Registered as a `Metric` with name "tag_accuracy".
     """
 
     def __init__(self) -> None:

@@ -87,8 +87,6 @@ class ArcMlpParser(Model):
     The metrics are AllenNLP's `AttachmentScores` of all words, punctuation included. In training they are those of the
     best head of each word, which need not form a tree, and of the labels of the gold arcs.
 
-    Registered as a `Model` with name "arc_mlp_parser".
-
     # Parameters
 
     vocab : `Vocabulary`

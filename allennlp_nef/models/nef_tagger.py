@@ -39,7 +39,7 @@ class NefTagger(Model):
     """A sequence tagger: embedder, encoder, neural easy-first decoder and tag head.
 
     Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-First Taggers" (EMNLP 2017). Without a
-    decoder it is the paper's baseline, a BiLSTM tagger. Registered as a `Model` with name "nef_tagger".
+    decoder it is the paper's baseline, a BiLSTM tagger.
 
     # Parameters
 

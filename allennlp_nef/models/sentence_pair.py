@@ -46,8 +46,6 @@ class PairHead(torch.nn.Module, Registrable):
 class ClassHead(PairHead):
     """A softmax over classes, such as entailment, with the cross-entropy loss and the metric `accuracy`.
 
-    Registered as a `PairHead` with name "classes".
-
     # Parameters
 
     vocab, input_dim
@@ -96,8 +94,7 @@ class ScoreHead(PairHead):
     former has the probability max(0, 1 - |y - i|) at each score i, so its mean is y. The metrics are `pearson`,
     `spearman`, `mae` and `mse`, the mean squared error, at the end of an epoch.
 
-    Registered as a `PairHead` with name "scores". The model supplies the constructor arguments; omit them in a
-    config.
+    The model supplies the constructor arguments; omit them in a config.
     """
 
     gold: ClassVar[str] = "score"
@@ -158,8 +155,6 @@ class SentencePair(Model):
 
     With a `pair_transformer`, a pretrained transformer reads both sentences together, as in Section 4.1 of Devlin et
     al. (NAACL 2019). The features are then sigmoid(W v + b), with the vector v of the second sentence.
-
-    Registered as a `Model` with name "sentence_pair".
 
     # Parameters
 

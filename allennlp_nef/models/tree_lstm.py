@@ -26,8 +26,6 @@ class TreeLstm(Model):
     nodes have no input. The loss is the mean cross-entropy of the nodes. The metrics are `accuracy`, on roots, and
     `node_accuracy`, on all nodes.
 
-    Registered as a `Model` with name "tree_lstm".
-
     # Parameters
 
     vocab : `Vocabulary`

@@ -13,7 +13,7 @@ class AffixesEmbedder(TokenEmbedder):
     """Embeds the affixes of a word: the sum over its prefixes, concatenated with the sum over its suffixes.
 
     Section 5.1 of Martins & Kreutzer (EMNLP 2017), with a table for each length and side. With the 64-dimensional words
-    of the paper, the input has 64 + 50 + 50 = 164 dimensions. Registered as a `TokenEmbedder` with name "affixes".
+    of the paper, the input has 64 + 50 + 50 = 164 dimensions.
 
     # Parameters
 

@@ -74,10 +74,7 @@ class UnboundedAttentionTransform(ScoredAttentionTransform):
 
 @AttentionTransform.register("softmax")
 class SoftmaxTransform(UnboundedAttentionTransform):
-    """A softmax over the words of the sentence (Section 3.2). Parameters: see `ScoredAttentionTransform`.
-
-    Registered as an `AttentionTransform` with name "softmax".
-    """
+    """A softmax over the words of the sentence (Section 3.2). Parameters: see `ScoredAttentionTransform`."""
 
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
@@ -86,10 +83,7 @@ class SoftmaxTransform(UnboundedAttentionTransform):
 
 @AttentionTransform.register("sparsemax")
 class SparsemaxTransform(UnboundedAttentionTransform):
-    """A sparsemax: the closest point of the simplex (Eq. 8). Parameters: see `ScoredAttentionTransform`.
-
-    Registered as an `AttentionTransform` with name "sparsemax".
-    """
+    """A sparsemax: the closest point of the simplex (Eq. 8). Parameters: see `ScoredAttentionTransform`."""
 
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
@@ -100,8 +94,7 @@ class SparsemaxTransform(UnboundedAttentionTransform):
 class Entmax15Transform(UnboundedAttentionTransform):
     """1.5-entmax, between softmax and sparsemax. Parameters: see `ScoredAttentionTransform`.
 
-    Peters, Niculae & Martins, "Sparse Sequence-to-Sequence Models" (ACL 2019); not in the NEF paper. Registered as an
-    `AttentionTransform` with name "entmax15".
+    Peters, Niculae & Martins, "Sparse Sequence-to-Sequence Models" (ACL 2019); not in the NEF paper.
     """
 
     @overrides
@@ -130,7 +123,7 @@ class BoundedAttentionTransform(ScoredAttentionTransform):
 class ConstrainedSoftmaxTransform(BoundedAttentionTransform):
     """A constrained softmax with the bounds 1 - beta (Eq. 11). Parameters: see `ScoredAttentionTransform`.
 
-    Registered as an `AttentionTransform` with name "csoftmax", the default.
+    The default.
     """
 
     function = ConstrainedSoftmaxFunction
@@ -141,7 +134,7 @@ class ConstrainedSparsemaxTransform(BoundedAttentionTransform):
     """A constrained sparsemax with the bounds 1 - beta. Parameters: see `ScoredAttentionTransform`.
 
     Malaviya, Ferreira & Martins, "Sparse and Constrained Attention for Neural Machine Translation" (ACL 2018); not in
-    the NEF paper. Registered as an `AttentionTransform` with name "csparsemax".
+    the NEF paper.
     """
 
     function = ConstrainedSparsemaxFunction
@@ -162,10 +155,7 @@ class FixedAttentionTransform(AttentionTransform):
 
 @AttentionTransform.register("uniform")
 class UniformTransform(FixedAttentionTransform):
-    """Attention 1 / L to each of the L words, in every step.
-
-    Registered as an `AttentionTransform` with name "uniform".
-    """
+    """Attention 1 / L to each of the L words, in every step."""
 
     @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
@@ -174,10 +164,7 @@ class UniformTransform(FixedAttentionTransform):
 
 @AttentionTransform.register("left_to_right")
 class LeftToRightTransform(FixedAttentionTransform):
-    """All attention to word n in step n.
-
-    Registered as an `AttentionTransform` with name "left_to_right".
-    """
+    """All attention to word n in step n."""
 
     @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
@@ -186,10 +173,7 @@ class LeftToRightTransform(FixedAttentionTransform):
 
 @AttentionTransform.register("right_to_left")
 class RightToLeftTransform(FixedAttentionTransform):
-    """All attention to word L + 1 - n in step n.
-
-    Registered as an `AttentionTransform` with name "right_to_left".
-    """
+    """All attention to word L + 1 - n in step n."""
 
     @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
@@ -204,7 +188,7 @@ class EasyFirstTransform(FixedAttentionTransform):
     scores are raw: no probabilities, and no transitions between tags. No gradient flows through the choice.
 
     The model has to pass its output layer to the decoder, as `nef_tagger` does; otherwise a `ConfigurationError` is
-    raised. Registered as an `AttentionTransform` with name "easy_first".
+    raised.
     """
 
     @overrides

@@ -15,7 +15,7 @@ from allennlp_nef.nn.constrained_sparsemax import constrained_sparsemax
 class ConstrainedSoftmaxAttention(Attention):
     """Attention with any similarity of AllenNLP and a constrained softmax: no row gets more than its bound.
 
-    Proposition 1 of Martins & Kreutzer (EMNLP 2017). Registered as an `Attention` with name "csoftmax".
+    Proposition 1 of Martins & Kreutzer (EMNLP 2017).
 
     # Parameters
 
@@ -64,7 +64,7 @@ class ConstrainedSoftmaxAttention(Attention):
 class ConstrainedSparsemaxAttention(ConstrainedSoftmaxAttention):
     """Attention with a constrained sparsemax: `csoftmax` with exact zeros. Parameters: see there.
 
-    Malaviya, Ferreira & Martins (ACL 2018). Registered as an `Attention` with name "csparsemax".
+    Malaviya, Ferreira & Martins (ACL 2018).
     """
 
     function = staticmethod(constrained_sparsemax)

@@ -14,7 +14,7 @@ from allennlp_nef.nn.util import zero_padding
 class AttentionPooling(Seq2VecEncoder):
     """The attention of Yang et al. (NAACL 2016), Equations 5 to 7: sum_i a_i h_i with a = softmax(w . tanh(W h_i + b)).
 
-    The vector of a sentence without words is 0. Registered as a `Seq2VecEncoder` with name "attention_pooling".
+    The vector of a sentence without words is 0.
 
     # Parameters
 

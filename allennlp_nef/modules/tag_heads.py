@@ -114,7 +114,7 @@ class TagHead(torch.nn.Module, Registrable):
 class SoftmaxTagHead(TagHead):
     """A `TagHead` whose scores are affine in the states.
 
-    Registered as a `TagHead` with name "softmax". For the parameters see `TagHead`.
+    For the parameters see `TagHead`.
     """
 
     def __init__(self, input_dim: int, vocab: Vocabulary, **kwargs: Any) -> None:
@@ -132,8 +132,6 @@ class LabelAttentionTagHead(TagHead):
 
     The output of Cui & Zhang, "Hierarchically-Refined Label Attention Network for Sequence Labeling" (EMNLP 2019),
     Section 3.3. Without `scaled`, it is a softmax layer without bias whose weights are the label table (Section 4.5).
-
-    Registered as a `TagHead` with name "label_attention".
 
     # Parameters
 
@@ -170,8 +168,6 @@ class CrfTagHead(SoftmaxTagHead):
     authors' code: log(weight of the gold label) is added to the emission of every other label of the word, in the
     partition function only. Decoding and probabilities do not use them. The likelihood of a sentence sums over the tags
     of words without a gold tag.
-
-    Registered as a `TagHead` with name "crf".
 
     # Parameters
 

@@ -120,10 +120,7 @@ class TreeEncoder(torch.nn.Module, Registrable):
 
 @TreeEncoder.register("binary_tree_lstm")
 class BinaryTreeLstm(TreeEncoder):
-    """The N-ary Tree-LSTM with N = 2, for binarized constituency trees: Equations 9 to 14.
-
-    Registered as a `TreeEncoder` with name "binary_tree_lstm".
-    """
+    """The N-ary Tree-LSTM with N = 2, for binarized constituency trees: Equations 9 to 14."""
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__(input_dim, hidden_dim)
@@ -152,10 +149,7 @@ class BinaryTreeLstm(TreeEncoder):
 
 @TreeEncoder.register("child_sum_tree_lstm")
 class ChildSumTreeLstm(TreeEncoder):
-    """The Child-Sum Tree-LSTM, for trees with any number of children, such as dependency trees: Equations 2 to 8.
-
-    Registered as a `TreeEncoder` with name "child_sum_tree_lstm".
-    """
+    """The Child-Sum Tree-LSTM, for trees with any number of children, such as dependency trees: Equations 2 to 8."""
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__(input_dim, hidden_dim)

@@ -26,8 +26,7 @@ class DependencyParserPredictor(UntaggedPredictor):
     of the head of each word, from 1; 0 for the root) and `labels`, and with `arc_mlp_parser` `head_probabilities`
     (among all heads of the word, whether or not they form a tree) and `label_probabilities` (given the head).
 
-    Registered as a `Predictor` with name "dependency_parser". For the parameters see `NefPredictor`. The output format
-    "conllu" is the input file with HEAD and DEPREL filled in.
+    For the parameters see `NefPredictor`. The output format "conllu" is the input file with HEAD and DEPREL filled in.
     """
 
     task = "dependencies"

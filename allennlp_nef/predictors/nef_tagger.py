@@ -40,8 +40,6 @@ class NefTaggerPredictor(TaggingPredictor):
     of O; the trace still has them. If the labels are not chunk tags, the answer has `uncertain`, the indices of the
     words whose tags have a lower probability.
 
-    Registered as a `Predictor` with name "nef_tagger".
-
     # Parameters
 
     model : `NefTagger`

@@ -23,7 +23,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
     answer has `tokens`, `label` and `probabilities`, an object with the probability of each label. Unlike AllenNLP's
     `text_classifier`, it names the labels.
 
-    Registered as a `Predictor` with name "sentence_classifier". For the parameters see `NefPredictor`.
+    For the parameters see `NefPredictor`.
     """
 
     task = "class"

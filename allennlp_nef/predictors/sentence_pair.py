@@ -27,7 +27,7 @@ class SentencePairPredictor(UntaggedPredictor):
     The answer has the words, under the `names` of the reader; `label` or `score` (from 1 to 5); and `probabilities`, an
     object with the probability of each label or score.
 
-    Registered as a `Predictor` with name "sentence_pair". For the parameters see `NefPredictor`.
+    For the parameters see `NefPredictor`.
     """
 
     task = "pair"

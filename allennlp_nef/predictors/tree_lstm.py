@@ -22,7 +22,7 @@ class TreeLstmPredictor(UntaggedPredictor):
     Stanford Sentiment Treebank; its labels are ignored. The answer has `tokens`, the words; `label` and
     `probabilities` of the root; and `tree`, with the predicted label of each node.
 
-    Registered as a `Predictor` with name "tree_lstm". For the parameters see `NefPredictor`.
+    For the parameters see `NefPredictor`.
     """
 
     task = "class"

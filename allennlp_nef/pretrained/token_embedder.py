@@ -243,8 +243,7 @@ def word_pieces_of(field: TextFieldTensors) -> dict[str, Tensor]:
 class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
     """Represents each word of a sentence by a pretrained transformer.
 
-    Takes the output of the indexer `word_pieces`. Registered as a `TokenEmbedder` with name "word_pieces". The options
-    are those of `PretrainedTransformer`.
+    Takes the output of the indexer `word_pieces`. The options are those of `PretrainedTransformer`.
     """
 
     num_sides = 1

@@ -21,8 +21,6 @@ class LearnAligner(TrainerCallback):
     Writes `aligner.json.gz` into the folder of the run before training starts. With `include_in_archive:
     ["aligner.json.gz"]` in the config, the reader of the archive uses it. If the training reader already has an
     aligner, that aligner is written unchanged. If the training data have too few alignments, a log message says so.
-
-    Registered as a `TrainerCallback` with name "learn_aligner".
     """
 
     def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:

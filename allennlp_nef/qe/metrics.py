@@ -151,7 +151,7 @@ def ok_index(vocab: Vocabulary, label_namespace: str) -> int:
 class WordQe(Metric):
     """`mcc`, `f1_bad`, `f1_ok`, `f1_mult` and `accuracy`; see `word_qe_scores`. All labels but OK count as BAD.
 
-    Registered as a `Metric` with name "word_qe". The model supplies the constructor arguments; omit them in a config.
+    The model supplies the constructor arguments; omit them in a config.
     """
 
     def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
@@ -200,8 +200,7 @@ class BestThresholdWordQe(BadProbabilityMetric):
     `best_mcc` measures how well the model ranks words, whatever its threshold is. `"validation_metric": "+best_mcc"`
     selects the epoch by it; `allennlp-nef calibrate` finds the threshold later.
 
-    Registered as a `Metric` with name "best_threshold_word_qe". The model supplies the constructor arguments; omit them
-    in a config.
+    The model supplies the constructor arguments; omit them in a config.
     """
 
     @overrides
@@ -222,8 +221,7 @@ class BestThresholdWordQe(BadProbabilityMetric):
 class Calibration(BadProbabilityMetric):
     """`ece`, the expected calibration error of the probability of BAD; see `expected_calibration_error`.
 
-    Registered as a `Metric` with name "calibration". The model supplies the constructor arguments; omit them in a
-    config.
+    The model supplies the constructor arguments; omit them in a config.
     """
 
     @overrides

@@ -71,8 +71,6 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
 class WordQeTagger(NefTagger):
     """A `nef_tagger` for word-level quality estimation, whose labels are OK and BAD, or OK, minor and major.
 
-    Registered as a `Model` with name "word_qe_tagger".
-
     # Parameters
 
     vocab : `Vocabulary`

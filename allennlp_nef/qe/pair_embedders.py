@@ -63,8 +63,6 @@ class AlignedPairEmbedder(PairEmbedder):
     the rightmost one. Learned vectors represent the start and the end of a sentence. A further learned vector
     replaces all source vectors of an unaligned word.
 
-    Registered as a `PairEmbedder` with name "aligned_pair".
-
     # Parameters
 
     source_embedder, target_embedder : `TextFieldEmbedder`
@@ -203,7 +201,7 @@ def similarity_features(similarity: Tensor, alignments: Tensor) -> Tensor:
 class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
     """Represents a target word by a pretrained transformer that reads the source and the target together.
 
-    Both sentences need the indexer `word_pieces`. Registered as a `PairEmbedder` with name "transformer_pair".
+    Both sentences need the indexer `word_pieces`.
 
     # Parameters
 

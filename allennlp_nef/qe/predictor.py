@@ -64,8 +64,6 @@ class WordQePredictor(TaggingPredictor):
     For an empty target, the answer has no words, and both scores are 1; gaps and `<EOS>` are BAD. A model that tags
     source words rejects it.
 
-    Registered as a `Predictor` with name "word_qe".
-
     # Parameters
 
     model : `WordQeTagger`

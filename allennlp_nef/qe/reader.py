@@ -57,8 +57,6 @@ class WmtWordQeReader(NefDatasetReader):
       `text` and `offsets` of the tagged words, `segment` (of a file of error spans) and `spans`; where they differ from
       the target, also `tagged` and `target`.
 
-    Registered as a `DatasetReader` with name "wmt_word_qe".
-
     # Parameters
 
     source_token_indexers, target_token_indexers : `dict[str, TokenIndexer]`, optional

@@ -19,8 +19,6 @@ class SaveTransformer(TrainerCallback):
     They are the folder `transformer`. With `include_in_archive: ["transformer"]` in the config, loading the archive
     neither downloads the transformer nor looks for its folder. Does nothing for models without a transformer.
 
-    Registered as a `TrainerCallback` with name "save_transformer".
-
     # Parameters
 
     with_weights : `bool`, optional (default = `False`)

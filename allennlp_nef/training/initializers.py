@@ -9,8 +9,6 @@ from allennlp_nef.resources import archive_path
 class TrainedModelInitializer(PretrainedModelInitializer):
     """AllenNLP's initializer `pretrained`, which also takes the names of the models that come with this package.
 
-    Registered as an `Initializer` with name "trained_model".
-
     # Parameters
 
     archive : `str`

@@ -12,8 +12,6 @@ class InverseTime(LearningRateScheduler):
     Used by Cui & Zhang (EMNLP 2019) with rho = 0.035, and by Wei et al., "Position-Aware Self-Attention based Neural
     Sequence Labeling", with rho = 0.05.
 
-    Registered as a `LearningRateScheduler` with name "inverse_time".
-
     # Parameters
 
     optimizer : `torch.optim.Optimizer`

@@ -131,8 +131,6 @@ class NefTrainer(GradientDescentTrainer):
     With several processes (`distributed`), parameters may be unused in a batch: the default `ddp_accelerator` has
     `find_unused_parameters`.
 
-    Registered as a `Trainer` with name "nef".
-
     # Raises
 
     `ConfigurationError`: an unknown option, which AllenNLP would ignore; a recovery that would not be exact, or with a

@@ -133,8 +133,6 @@ class ConllTagsReader(SentenceReader):
     A word whose tag is `?` or empty has no gold tag and counts neither in the loss nor in the scores. A file without
     the tag column is unlabeled, and a warning says so.
 
-    Registered as a `DatasetReader` with name "conll_tags".
-
     # Parameters
 
     tag_column : `int`, optional (default = `-1`)

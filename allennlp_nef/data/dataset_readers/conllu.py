@@ -222,8 +222,6 @@ class ConlluTagsReader(SentenceReader):
     the column is unlabeled, and a warning says so. The column `feats` is empty for most words of some languages, so
     with `feats` a file is unlabeled only if it has no UPOS either.
 
-    Registered as a `DatasetReader` with name "conllu_tags".
-
     # Parameters
 
     column : `str`, optional (default = `"upos"`)
@@ -273,8 +271,6 @@ class ConlluTreesReader(TextReader):
     `words`, `pos` and, for a sentence of a file, the `ConlluSentence` as `sentence`.
 
     A file without any HEAD is unlabeled, and a warning says so.
-
-    Registered as a `DatasetReader` with name "conllu_trees".
 
     # Parameters
 

@@ -98,8 +98,6 @@ class LabeledSentencesReader(TextReader):
     An instance has the fields that AllenNLP's `basic_classifier` takes: `tokens` (`TextField`), `label` (`ClassField`,
     if it is known) and `metadata`, a dict with `words`.
 
-    Registered as a `DatasetReader` with name "labeled_sentences".
-
     # Parameters
 
     layout : `str`, optional (default = `"tab"`)
@@ -158,8 +156,6 @@ class LabeledTreesReader(NefDatasetReader):
     An instance has the fields `tokens` (`TextField`), `leaves` and `heads` (for each node the index of its word and
     the number of its parent, both from 1, or 0), `labels` (`TagsField`, one for each node, if they are known) and
     `metadata`, a dict with `words` and the `LabeledTree` as `tree`.
-
-    Registered as a `DatasetReader` with name "labeled_trees".
 
     # Parameters
 

@@ -88,8 +88,6 @@ class SentencePairsReader(TextReader):
     (`TensorField`, from 1 to 5), and `metadata`, a dict with the words of both sentences as `sides`. Pairs of SNLI
     whose annotators did not agree are left out, and a warning gives their number.
 
-    Registered as a `DatasetReader` with name "sentence_pairs".
-
     # Parameters
 
     gold : `str`, optional (default = `"label"`)

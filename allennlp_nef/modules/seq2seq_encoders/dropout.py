@@ -9,8 +9,6 @@ from overrides import overrides
 class DropoutEncoder(PassThroughEncoder):
     """Dropout as an encoder, for use between the encoders that `compose` joins.
 
-    Registered as a `Seq2SeqEncoder` with name "dropout".
-
     # Parameters
 
     input_dim : `int`

@@ -109,8 +109,7 @@ class LabelAttention(Seq2SeqEncoder):
     over the labels. To build it, set `attend_last` to false, so that the last layer is a BiLSTM alone, and use the tag
     head `label_attention`, to which `nef_tagger` gives the same table.
 
-    Padding has to be at the end of a sentence, as in AllenNLP's recurrent encoders. Registered as a `Seq2SeqEncoder`
-    with name "label_attention".
+    Padding has to be at the end of a sentence, as in AllenNLP's recurrent encoders.
 
     # Parameters
 

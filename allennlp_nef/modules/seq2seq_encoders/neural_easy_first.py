@@ -26,10 +26,9 @@ from allennlp_nef.nn.util import zero_padding
 class NeuralEasyFirst(TracedEncoder):
     """The neural easy-first decoder: N steps of attention over the words, each of which refines a sketch of the tags.
 
-    Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-First Taggers" (EMNLP 2017),
-    Algorithm 2, Equations 1 to 7. It computes sketches s^N from states h and returns [h; s^N] (Eq. 6). Each sentence
-    does min(N, L) steps, as in the authors' implementation. Registered as a `Seq2SeqEncoder` with name
-    "neural_easy_first"; `compose` stacks it on an `lstm` inside any model of AllenNLP.
+    Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-First Taggers" (EMNLP 2017), Algorithm
+    2, Equations 1 to 7. It computes sketches s^N from states h and returns [h; s^N] (Eq. 6). Each sentence does min(N,
+    L) steps, as in the authors' implementation. `compose` stacks it on an `lstm` inside any model of AllenNLP.
 
     # Parameters
 

@@ -34,7 +34,7 @@ class PositionAwareSelfAttention(TracedEncoder):
 
     The paper does not define the activation in Eq. 5; this is tanh. The constant b' of Eq. 11 does not change the
     softmax and is left out. alpha is the sigmoid of a trained number, 1/2 at first. If a sentence has one word, it has
-    nothing to attend to, and s~ = 0. Registered as a `Seq2SeqEncoder` with name "position_aware_self_attention".
+    nothing to attend to, and s~ = 0.
 
     # Parameters
 
