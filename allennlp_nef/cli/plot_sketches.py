@@ -177,7 +177,7 @@ def answers_of(
     else:
         sentences = iter(predictor._dataset_reader.read(path))
     for batch in lazy_groups_of(sentences, batch_size):
-        answers: Any = predictor.answers(batch)
+        answers: Any = predictor.answers([predictor.item_of(sentence) for sentence in batch])
         for answer in answers:
             yield {**answer, "gold": answer.metadata["tags"]}
 
