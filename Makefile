@@ -11,8 +11,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 VENV ?= .venv
 # LOCKED=1 installs the versions of constraints.txt.
 LOCKED ?=
-# The data set of the results-* targets: a folder, the language pair of MLQE-PE (such as en-de), and the beginning of the names
-# of the CoNLL files (such as esp, ned, eng or deu).
+# The data set of results-*: a folder, and the language pair of MLQE-PE (such as en-de) or the beginning of the names of the CoNLL
+# files (such as esp, ned, eng or deu).
 DATA ?=
 LANGUAGE ?=
 # Options of benchmarks/speed.py.
@@ -29,7 +29,6 @@ CONFIG := qe_nef_f
 FOLDER := runs/$(CONFIG)
 
 .PHONY: help install train lint format test test-all browser docs bench clean
-.PHONY: results-qe results-pos results-ner results-pos-baselines results-ner-baselines
 
 help:
 	@echo 'make install      a virtual environment with the package and what the tests use (LOCKED=1: the versions of constraints.txt)'
@@ -40,10 +39,7 @@ help:
 	@echo 'make bench        the speed, compared with taggers of AllenNLP (BENCH="--json FILE")'
 	@echo 'make lint         ruff and mypy'
 	@echo 'make format       fix and format the code with ruff'
-	@echo 'make results-qe   the results on MLQE-PE (DATA=FOLDER LANGUAGE=en-de)'
-	@echo 'make results-pos  the results on a treebank of Universal Dependencies (DATA=FOLDER)'
-	@echo 'make results-ner  the results on CoNLL-2002 or 2003 (DATA=FOLDER LANGUAGE=esp)'
-	@echo 'make results-pos-baselines, make results-ner-baselines   label attention and self-attention on the same data'
+	@echo 'make results-TASK the results of qe, pos, ner and other tasks of benchmarks/results.py (DATA=FOLDER LANGUAGE=en-de)'
 	@echo 'make clean        remove caches, runs, and the environment if it was created here'
 	@echo
 	@echo 'All targets install first if needed. Variables: PYTHON=$(PYTHON) VENV=$(VENV)'
@@ -96,9 +92,9 @@ docs: install
 bench: install
 	$(VENV)/bin/python benchmarks/speed.py $(BENCH)
 
-results-qe results-pos results-ner results-pos-baselines results-ner-baselines: install
+results-%: install
 	@if [ -z "$(DATA)" ]; then echo 'results-*: set DATA=FOLDER, see make help' >&2; exit 2; fi
-	$(VENV)/bin/python benchmarks/results.py $(@:results-%=%) --data "$(DATA)" $(if $(LANGUAGE),--language $(LANGUAGE))
+	$(VENV)/bin/python benchmarks/results.py $* --data "$(DATA)" $(if $(LANGUAGE),--language $(LANGUAGE))
 
 clean:
 	rm -rf runs build .mypy_cache .pytest_cache .ruff_cache .hypothesis allennlp_nef.egg-info

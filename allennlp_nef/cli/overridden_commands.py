@@ -28,6 +28,8 @@ from allennlp.version import VERSION as ALLENNLP_VERSION
 from overrides import overrides
 
 from allennlp_nef.cli.shared import (
+    ARCHIVE_HELP,
+    PREDICTOR_OPTIONS,
     add_threshold,
     add_trust,
     check_outputs,
@@ -56,7 +58,7 @@ Run = Callable[[argparse.Namespace], Any]
 def extend(name: str) -> None:
     """Registers the command in place of AllenNLP's command of that name."""
     base: Any = Subcommand.by_name(name)
-    function = COMMANDS[name]
+    function = FUNCTIONS[name]
 
     @Subcommand.register(name, exist_ok=True)
     class Command(base):
@@ -64,6 +66,12 @@ def extend(name: str) -> None:
             subparser: argparse.ArgumentParser = super().add_subparser(parser)
             run = subparser.get_default("func")
             subparser.set_defaults(func=lambda args: function(args, run))
+            if name in DESCRIPTIONS:
+                subparser.description = DESCRIPTIONS[name]
+                subparser.formatter_class = argparse.RawDescriptionHelpFormatter
+            for action in subparser._actions:
+                if action.dest in ARGUMENTS:
+                    action.metavar, action.help = ARGUMENTS[action.dest]
             if name in ARCHIVES:
                 add_trust(subparser)
                 subparser.set_defaults(func=lambda args: _with_archive(name, args, run))
@@ -78,7 +86,7 @@ def _with_archive(name: str, args: argparse.Namespace, run: Run) -> None:
     """Runs a command with the folder of a checked archive in place of the archive."""
     check_for_gpu(args.cuda_device)
     with checked_archive(args.archive_file, trust=args.trust) as args.archive_file:
-        COMMANDS[name](args, run)
+        FUNCTIONS[name](args, run)
 
 
 def train(args: argparse.Namespace, run: Run) -> None:
@@ -248,13 +256,57 @@ def predict(args: argparse.Namespace, run: Run) -> None:
         run(args)
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace, Run], None]] = {
+FUNCTIONS: dict[str, Callable[[argparse.Namespace, Run], None]] = {
     "train": train,
     "evaluate": evaluate,
     "predict": predict,
     "find-lr": find_lr,
     "test-install": check_install,
 }
+DESCRIPTIONS = {
+    "train": """Train the model of a config, and save it as model.tar.gz in a folder.
+
+    allennlp-nef examples try-nef && cd try-nef
+    %(prog)s training_configs/qe_nef_f.jsonnet -s runs/qe_nef_f
+    %(prog)s training_configs/qe_nef_f.jsonnet -s runs/short -o '{"trainer.num_epochs": 2}'
+""",
+    "evaluate": """Score a model on labeled data.
+
+INPUT is a data path of the model's dataset reader, or several paths joined by commas, with as many output files.
+
+    %(prog)s qe-en-de fixtures/qe/test
+    %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/test --output-file scores.json
+""",
+    "predict": """Answer the requests in a file, with one JSON object per line.
+
+INPUT has a request on each line, such as {"sentence": "Selby met Sheldon."} for a tagger, or is "-" for standard input.
+With --use-dataset-reader, it is a data path of the model's dataset reader.
+
+    %(prog)s qe-en-de requests.jsonl --output-file answers.jsonl
+    echo '{"source": "the house is small", "target": "das Haus ist klein"}' | %(prog)s qe-en-de -
+
+--predictor-args is a JSON object of any of these options:
+
+    output_format    "json" (default), "conll" or "conllu" as the data of the tagger; for quality estimation "text",
+                     "tags", "tsv", "wmt20", "wmt20_gaps", "wmt22", "wmt23-spans", "wmt25-spans" or "wmt-sentences"
+    input_format     "json" (default), or "text": a sentence on each line
+    on_error         "stop" (default), or "skip": the answer is {"error": ...}
+"""
+    + PREDICTOR_OPTIONS,
+}
+ARGUMENTS = {
+    "archive_file": ("ARCHIVE", ARCHIVE_HELP),
+    "cuda_device": ("I", "a GPU, or -1 for the CPU (default = -1)"),
+    "file_friendly_logging": (None, "print the progress on separate lines, and less often"),
+    "input_file": ("INPUT", "file or data path, see above"),
+    "output_file": ("FILE", "file to write, or - for standard output"),
+    "overrides": ("JSON", """changes to the config, such as '{"model.dropout": 0.2}'"""),
+    "param_path": ("CONFIG", "training config (.jsonnet)"),
+    "predictor": ("NAME", "predictor (default = the one of the model)"),
+    "predictor_args": ("JSON", "options of the predictor, see above"),
+    "serialization_dir": ("FOLDER", "folder for the model and its logs"),
+}
+"""The metavars and help texts of AllenNLP's arguments."""
 ARCHIVES = ("evaluate", "predict")
 """The commands that load an archive."""
 LEFT_OUT = ("checklist", "push-to-hf")

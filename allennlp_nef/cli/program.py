@@ -92,7 +92,7 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
             self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
     name = command[0]
-    if name in overridden_commands.COMMANDS:
+    if name in overridden_commands.FUNCTIONS:
         overridden_commands.extend(name)
     import_plugins()
     subcommands.register("serve")  # in place of the command of allennlp-server

@@ -6,31 +6,39 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from allennlp_nef.cli.shared import ARCHIVE_HELP, add_trust, json_object
+from allennlp_nef.cli.shared import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, json_object
 from allennlp_nef.errors import UserError, require_extra
 
 SUMMARY = "Serve a model over HTTP, with a web page."
-DETAILS = """
-    %(prog)s runs/ner/model.tar.gz --port 8000
-    curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"sentence": "Selby met Sheldon."}'
+DETAILS = (
+    """
+    %(prog)s qe-en-de --port 8000
+    curl localhost:8000/predict -H 'Content-Type: application/json' \\
+        -d '{"source": "the house is small", "target": "das Haus ist klein"}'
 
 The server has the routes of `allennlp_nef.serving.create_app`: POST /predict, GET /describe, GET /health, and the page
 at GET /. It is a development server: it answers one request at a time and has no authentication. Use gunicorn and
 create_app in production.
+
+--predictor-args is a JSON object of any of the options of create_app (max_bytes, max_batch, max_words, threads) and of
+the predictor:
+
 """
+    + PREDICTOR_OPTIONS
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
-    add("--host", default="127.0.0.1", help="address to listen on (default = %(default)s)")
-    add("--port", type=int, default=8000, help="port to listen on (default = %(default)s)")
+    add("--host", default="127.0.0.1", help="address to listen on")
+    add("--port", type=int, default=8000, help="port to listen on")
     add("--cuda-device", type=int, default=-1, metavar="I", help="a GPU, or -1 for the CPU")
     add("--predictor", metavar="NAME", help="predictor (default = the one of the model)")
     add(
         "--predictor-args",
         metavar="JSON",
-        help="""options of the predictor and of create_app, such as '{"max_tokens": 200}'""",
+        help="""options, see above, such as '{"max_tokens": 200}'""",
     )
     add(
         "-o", "--overrides", default="", metavar="JSON", help="changes to the config of the archive"

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 
 ARCHIVE_HELP = "model archive, run folder, or packaged model (qe-multilingual)"
+PREDICTOR_OPTIONS = """\
+    threshold        quality estimation: probability of BAD from which a word is tagged BAD, or "adaptive"
+    min_probability  tagger: spans of a lower probability are left out, such as 0.8
+    tokenizer        tagger: how sentences are split, "punctuation" (default) or "sacremoses"
+    keep_fields      true: answers repeat the other fields of their requests
+    max_tokens       maximum number of words in a sentence (default = 1000)
+"""
 
 
 def options_of(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:

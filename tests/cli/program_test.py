@@ -57,7 +57,7 @@ class TestHelp:
         assert nef() == 0
         assert sorted(capsys.readouterr().out.splitlines()) == sorted(text.splitlines())
 
-    @pytest.mark.parametrize("name", COMMANDS)
+    @pytest.mark.parametrize("name", (*COMMANDS, "train", "evaluate", "predict", "serve"))
     def test_help_of_a_command_has_an_example(self, nef, capsys, name):
         assert nef(name, "--help") == 0
         text = capsys.readouterr().out

@@ -1,6 +1,7 @@
 """`tag-corpus`: its options. Jobs are run in tests/corpora."""
 
 import sys
+from functools import wraps
 
 import pytest
 
@@ -12,14 +13,18 @@ from tests.cli.commands import output
 def test_options_reach_the_job(monkeypatch):
     job = pytest.importorskip("allennlp_nef.corpora._ray_job", exc_type=ImportError)
     calls = []
-    monkeypatch.setattr(
-        job, "tag_corpus", lambda *args, **options: calls.append((args, options)) or ["x"]
-    )
+
+    @wraps(job.tag_corpus)
+    def tag_corpus(**options):
+        calls.append(options)
+        return ["x"]
+
+    monkeypatch.setattr(job, "tag_corpus", tag_corpus)
     arguments = ["run", "a.txt", "b.txt", "--output", "out", "--columns", '{"sentence": "text"}']
     arguments += ["--predictor-args", '{"batch_size": 8}', "--workers", "3", "--fields", "tags"]
     assert output(command, *arguments) == "x\n"
-    ((inputs, options),) = calls
-    assert inputs == ("run", ["a.txt", "b.txt"])
+    (options,) = calls
+    assert (options["archive"], options["inputs"]) == ("run", ["a.txt", "b.txt"])
     expected = {"columns": {"sentence": "text"}, "batch_size": 8, "workers": 3, "fields": ["tags"]}
     assert {name: options[name] for name in expected} == expected
 
