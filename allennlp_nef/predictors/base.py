@@ -357,7 +357,7 @@ class NefPredictor(Predictor):
         return self._dataset_reader.writers[self.output_format](self._dataset_reader, prediction)
 
 
-def words_of(
+def split_field(
     name: str, value: str | list[Any], tokenizer: Tokenizer | None, max_tokens: int
 ) -> tuple[list[str], Offsets | None]:
     """The words of a field, and where they are in its text: a string is raw text, a list has no offsets.

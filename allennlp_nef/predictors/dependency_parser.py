@@ -9,7 +9,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, words_of
+from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
 from allennlp_nef.predictors.requests import TEXT, Check, check_words
 
 
@@ -52,7 +52,7 @@ class DependencyParserPredictor(UntaggedPredictor):
     @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer, tags = self._dataset_reader.tokenizer, request.get("tags")
-        words, _ = words_of("sentence", request["sentence"], tokenizer, self.max_tokens)
+        words, _ = split_field("sentence", request["sentence"], tokenizer, self.max_tokens)
         if tags is not None:
             check_words("tags", tags, self.max_tokens)
             if len(tags) != len(words):

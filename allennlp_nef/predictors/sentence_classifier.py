@@ -8,10 +8,8 @@ from allennlp.data.fields import LabelField
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import (
-    LabeledSentencesReader,
-)
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, words_of
+from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
+from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
 from allennlp_nef.predictors.requests import TEXT, Check
 
 
@@ -39,7 +37,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
     @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer = self._dataset_reader.tokenizer
-        words, _ = words_of("sentence", request["sentence"], tokenizer, self.max_tokens)
+        words, _ = split_field("sentence", request["sentence"], tokenizer, self.max_tokens)
         return Item(self._dataset_reader.text_to_instance(words))
 
     @overrides

@@ -9,7 +9,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers.conllu import fault_of_heads
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, words_of
+from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
 from allennlp_nef.predictors.requests import TEXT, Check
 
 
@@ -53,7 +53,7 @@ class SentencePairPredictor(UntaggedPredictor):
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer = self._dataset_reader.tokenizer
         sides = [
-            words_of(name, request[name], tokenizer, self.max_tokens)[0]
+            split_field(name, request[name], tokenizer, self.max_tokens)[0]
             for name in ("first", "second")
         ]
         heads = [request[name] for name in self.required[2:]]

@@ -6,9 +6,7 @@ from allennlp.common.util import JsonDict
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import (
-    LabeledTreesReader,
-)
+from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledTreesReader
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, UntaggedPredictor
 from allennlp_nef.predictors.requests import Check, check_words
