@@ -3,7 +3,7 @@
 import itertools
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -146,7 +146,7 @@ class NefPredictor(Predictor):
     """
 
     _dataset_reader: NefDatasetReader
-    fields: ClassVar[dict[str, Check]]
+    fields: Mapping[str, Check]
     """The fields of a request."""
     required: Sequence[str] = ()
     """The fields that every request must have."""

@@ -1,6 +1,7 @@
 """The predictor of dependency trees."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.models import Model
@@ -32,7 +33,7 @@ class DependencyParserPredictor(UntaggedPredictor):
 
     task = "dependencies"
     needs_square_memory = True
-    fields: ClassVar[dict[str, Check]] = {
+    fields: Mapping[str, Check] = {
         "sentence": TEXT,
         "tags": (lambda value: isinstance(value, list), "a list of tags"),
     }

@@ -1,6 +1,7 @@
 """The predictor of tagged sentences."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp.common import Params
 from allennlp.common.util import JsonDict
@@ -58,7 +59,7 @@ class NefTaggerPredictor(TaggingPredictor):
 
     _dataset_reader: SentenceReader
     text_field = "sentence"
-    fields: ClassVar[dict[str, Check]] = {
+    fields: Mapping[str, Check] = {
         "sentence": (lambda value: isinstance(value, str), "a string"),
         "tokens": (lambda value: isinstance(value, list), "a list of words"),
         "attention": FLAG,

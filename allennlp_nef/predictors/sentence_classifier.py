@@ -1,6 +1,7 @@
 """The predictor of classes of sentences."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -25,7 +26,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
     """
 
     task = "class"
-    fields: ClassVar[dict[str, Check]] = {"sentence": TEXT}
+    fields: Mapping[str, Check] = {"sentence": TEXT}
     required = ("sentence",)
     text_field = "sentence"
     _dataset_reader: LabeledSentencesReader

@@ -1,6 +1,7 @@
 """The predictor of labels of trees."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.predictors import Predictor
@@ -24,7 +25,7 @@ class TreeLstmPredictor(UntaggedPredictor):
     """
 
     task = "class"
-    fields: ClassVar[dict[str, Check]] = {
+    fields: Mapping[str, Check] = {
         "tree": (lambda value: isinstance(value, str), "a tree in brackets")
     }
     required = ("tree",)
