@@ -77,7 +77,7 @@ class ExportableTagger(torch.nn.Module):
         fields : `dict[str, Tensor]`
             What the model gets from the dataset reader, without metadata and gold tags. Dots separate a field, an
             indexer and a tensor, as in "tokens.affixes.prefixes". In place of the tensors of the indexer `word_pieces`,
-            there are those of `states_of` and `words_of`.
+            there are those of `states_of` and `pooled_words`.
 
         # Returns
 
@@ -122,7 +122,7 @@ class ExportableWords(torch.nn.Module):
         for key in self.embedder._ordered_embedder_keys:
             embedder, field = self.embedder._token_embedders[key], tokens[key]
             if isinstance(embedder, PretrainedTransformer):
-                vectors.append(words_of(embedder, states_of(embedder, field), field))
+                vectors.append(pooled_words(embedder, states_of(embedder, field), field))
             else:
                 vectors.append(embedder(**field))
         return torch.cat(vectors, -1), get_text_field_mask(tokens)
@@ -152,7 +152,7 @@ class ExportablePairs(torch.nn.Module):
         (source_words,), (words,) = source.values(), target.values()
         states = states_of(embedder, words, embedder.alignment_layer)
         vectors, source_vectors = (
-            words_of(embedder, states, side) for side in (words, source_words)
+            pooled_words(embedder, states, side) for side in (words, source_words)
         )
         mask, source_mask = (side["counts"] > 0 for side in (words, source_words))
         alignments = fields["alignments"]
@@ -173,7 +173,7 @@ def states_of(
     return reader.states(inputs, layer)
 
 
-def words_of(reader: PretrainedTransformer, states: Tensor, field: dict[str, Tensor]) -> Tensor:
+def pooled_words(reader: PretrainedTransformer, states: Tensor, field: dict[str, Tensor]) -> Tensor:
     """The vectors of words, (batch, tokens, dim), 0 in padding.
 
     `field` has the position of the `first` piece of each word, and the `counts` of its pieces, each (batch, tokens).

@@ -3,7 +3,7 @@
 import itertools
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -146,7 +146,7 @@ class NefPredictor(Predictor):
     """
 
     _dataset_reader: NefDatasetReader
-    fields: ClassVar[dict[str, Check]]
+    fields: Mapping[str, Check]
     """The fields of a request."""
     required: Sequence[str] = ()
     """The fields that every request must have."""
@@ -357,7 +357,7 @@ class NefPredictor(Predictor):
         return self._dataset_reader.writers[self.output_format](self._dataset_reader, prediction)
 
 
-def words_of(
+def split_field(
     name: str, value: str | list[Any], tokenizer: Tokenizer | None, max_tokens: int
 ) -> tuple[list[str], Offsets | None]:
     """The words of a field, and where they are in its text: a string is raw text, a list has no offsets.

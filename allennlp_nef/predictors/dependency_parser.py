@@ -1,6 +1,7 @@
 """The predictor of dependency trees."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.models import Model
@@ -9,7 +10,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, words_of
+from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
 from allennlp_nef.predictors.requests import TEXT, Check, check_words
 
 
@@ -31,7 +32,7 @@ class DependencyParserPredictor(UntaggedPredictor):
 
     task = "dependencies"
     needs_square_memory = True
-    fields: ClassVar[dict[str, Check]] = {
+    fields: Mapping[str, Check] = {
         "sentence": TEXT,
         "tags": (lambda value: isinstance(value, list), "a list of tags"),
     }
@@ -51,7 +52,7 @@ class DependencyParserPredictor(UntaggedPredictor):
     @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer, tags = self._dataset_reader.tokenizer, request.get("tags")
-        words, _ = words_of("sentence", request["sentence"], tokenizer, self.max_tokens)
+        words, _ = split_field("sentence", request["sentence"], tokenizer, self.max_tokens)
         if tags is not None:
             check_words("tags", tags, self.max_tokens)
             if len(tags) != len(words):

@@ -1,6 +1,7 @@
 """The predictor of tagged sentences."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp.common import Params
 from allennlp.common.util import JsonDict
@@ -13,7 +14,7 @@ from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.dataset_readers.base import SentenceReader
 from allennlp_nef.data.text_files import find_words
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, words_of
+from allennlp_nef.predictors.base import Item, split_field
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, Check
 from allennlp_nef.predictors.tagging import ShownTrace, TaggingPredictor
 
@@ -56,7 +57,7 @@ class NefTaggerPredictor(TaggingPredictor):
 
     _dataset_reader: SentenceReader
     text_field = "sentence"
-    fields: ClassVar[dict[str, Check]] = {
+    fields: Mapping[str, Check] = {
         "sentence": (lambda value: isinstance(value, str), "a string"),
         "tokens": (lambda value: isinstance(value, list), "a list of words"),
         "attention": FLAG,
@@ -93,7 +94,7 @@ class NefTaggerPredictor(TaggingPredictor):
         if (sentence is None) == (tokens is None):
             raise UserError("expected either sentence or tokens")
         name = "sentence" if tokens is None else "tokens"
-        words, offsets = words_of(name, request[name], self.tokenizer, self.max_tokens)
+        words, offsets = split_field(name, request[name], self.tokenizer, self.max_tokens)
         item = Item(self._dataset_reader.text_to_instance(words))
         if offsets is not None:
             item.metadata.update(text=sentence, offsets=offsets)

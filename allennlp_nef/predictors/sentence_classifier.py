@@ -1,6 +1,7 @@
 """The predictor of classes of sentences."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -8,10 +9,8 @@ from allennlp.data.fields import LabelField
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import (
-    LabeledSentencesReader,
-)
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, words_of
+from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
+from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
 from allennlp_nef.predictors.requests import TEXT, Check
 
 
@@ -27,7 +26,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
     """
 
     task = "class"
-    fields: ClassVar[dict[str, Check]] = {"sentence": TEXT}
+    fields: Mapping[str, Check] = {"sentence": TEXT}
     required = ("sentence",)
     text_field = "sentence"
     _dataset_reader: LabeledSentencesReader
@@ -39,7 +38,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
     @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer = self._dataset_reader.tokenizer
-        words, _ = words_of("sentence", request["sentence"], tokenizer, self.max_tokens)
+        words, _ = split_field("sentence", request["sentence"], tokenizer, self.max_tokens)
         return Item(self._dataset_reader.text_to_instance(words))
 
     @overrides

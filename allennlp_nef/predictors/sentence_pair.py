@@ -3,14 +3,15 @@
 from typing import Any
 
 from allennlp.common.util import JsonDict
+from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.conllu import fault_of_heads
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, words_of
-from allennlp_nef.predictors.requests import TEXT, Check
+from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
+from allennlp_nef.predictors.requests import TEXT
 
 
 @Predictor.register("sentence_pair")
@@ -33,15 +34,12 @@ class SentencePairPredictor(UntaggedPredictor):
     task = "pair"
     _dataset_reader: SentencePairsReader
 
-    @property
-    def required(self) -> tuple[str, ...]:  # type: ignore[override]
-        has_trees = getattr(self._model, "tree_encoder", None) is not None
-        return ("first", "second", *(("first_heads", "second_heads") if has_trees else ()))
-
-    @property
-    def fields(self) -> dict[str, Check]:  # type: ignore[override]
+    def __init__(self, model: Model, dataset_reader: SentencePairsReader, **options: Any) -> None:
+        has_trees = getattr(model, "tree_encoder", None) is not None
+        self.required = ("first", "second", *(("first_heads", "second_heads") if has_trees else ()))
         heads = (lambda value: isinstance(value, list), "a list of numbers")
-        return {name: heads if name.endswith("_heads") else TEXT for name in self.required}
+        self.fields = {name: heads if name.endswith("_heads") else TEXT for name in self.required}
+        super().__init__(model, dataset_reader, **options)
 
     def predict(
         self, first: str | list[str], second: str | list[str], **heads: list[int]
@@ -53,7 +51,7 @@ class SentencePairPredictor(UntaggedPredictor):
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer = self._dataset_reader.tokenizer
         sides = [
-            words_of(name, request[name], tokenizer, self.max_tokens)[0]
+            split_field(name, request[name], tokenizer, self.max_tokens)[0]
             for name in ("first", "second")
         ]
         heads = [request[name] for name in self.required[2:]]

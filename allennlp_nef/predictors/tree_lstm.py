@@ -1,14 +1,13 @@
 """The predictor of labels of trees."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import (
-    LabeledTreesReader,
-)
+from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledTreesReader
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, UntaggedPredictor
 from allennlp_nef.predictors.requests import Check, check_words
@@ -26,7 +25,7 @@ class TreeLstmPredictor(UntaggedPredictor):
     """
 
     task = "class"
-    fields: ClassVar[dict[str, Check]] = {
+    fields: Mapping[str, Check] = {
         "tree": (lambda value: isinstance(value, str), "a tree in brackets")
     }
     required = ("tree",)

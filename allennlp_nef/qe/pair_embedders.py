@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, word_pieces_of
-from allennlp_nef.qe.reader import SAME, SAME_PREFIX
+from allennlp_nef.qe.aligner import SAME, SAME_PREFIX
 
 NUM_SIMILARITY_FEATURES = 5
 MAX_LINKS = 4  # aligned source words that are counted

@@ -1,7 +1,7 @@
 """The predictor of quality estimation."""
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy
 import torch
@@ -85,7 +85,7 @@ class WordQePredictor(TaggingPredictor):
 
     task = "word_qe"
     tagged_field = "target"
-    fields: ClassVar[dict[str, Check]] = {
+    fields: Mapping[str, Check] = {
         "source": TEXT,
         "target": TEXT,
         "alignments": (lambda value: isinstance(value, str | list | tuple), "a string or a list"),

@@ -16,8 +16,6 @@ from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Writer, tex
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
 from allennlp_nef.qe.aligner import (
-    SAME,
-    SAME_PREFIX,
     WordAligner,
     archived_aligner,
     load_aligner,
@@ -33,8 +31,6 @@ from allennlp_nef.qe.files import (
 )
 from allennlp_nef.qe.layouts import EOS, TAGGED, Link, tagged_side, without_eos
 from allennlp_nef.qe.writers import WRITERS
-
-__all__ = ["SAME", "SAME_PREFIX", "WmtWordQeReader"]
 
 
 @DatasetReader.register("wmt_word_qe")
@@ -146,12 +142,12 @@ class WmtWordQeReader(NefDatasetReader):
 
     def examples(self, file_path: DataPath) -> Iterator[QeExample]:
         options = ReadOptions(
-            self.tagged,
-            self.eos,
-            self.severities,
-            self.sentence_scores,
-            self.split_source if self.source_tokenizer else None,
-            self.split_target if self.target_tokenizer else None,
+            tagged=self.tagged,
+            eos=self.eos,
+            severities=self.severities,
+            sentence_scores=self.sentence_scores,
+            split_source=self.split_source if self.source_tokenizer else None,
+            split_target=self.split_target if self.target_tokenizer else None,
         )
         has_warned = self.aligner is not None or not self.needs_alignments
         for example in read_examples(file_path, options):

@@ -9,8 +9,8 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader, SimpleDataLoader
 
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.aligner import learn_aligner, save_aligner
-from allennlp_nef.qe.reader import SAME, SAME_PREFIX, WmtWordQeReader
+from allennlp_nef.qe.aligner import SAME, SAME_PREFIX, learn_aligner, save_aligner
+from allennlp_nef.qe.reader import WmtWordQeReader
 from allennlp_nef.qe.spans import token_offsets
 from tests.data.reader_files import make, warnings_of, words_of
 from tests.qe.aligner_test import pairs_of
