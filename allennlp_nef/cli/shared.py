@@ -88,7 +88,7 @@ def add_batches(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def threshold_of(text: str) -> float | str:
+def threshold(text: str) -> float | str:
     """The `type` of `--threshold`."""
     return text if text == "adaptive" else float(text)
 
@@ -97,7 +97,7 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
     """Adds `--threshold` to a command that predicts with a quality estimator."""
     parser.add_argument(
         "--threshold",
-        type=threshold_of,
+        type=threshold,
         metavar="NUMBER",
         help="probability of BAD from which a word is tagged BAD (default = the model's threshold), or 'adaptive': "
         "the one with the highest expected MCC over the whole input",

@@ -45,19 +45,22 @@ const Quality = (() => {
 
   const countOf = (tags, tagged) => `${tags.filter((tag) => tag !== "OK").length} of ${tags.length} ${UNITS[tagged] ?? "words"} are BAD`;
 
+  const ORIGINS = { model: "the model's", given: "as requested", adaptive: "chosen for the whole input" };
+
   /**
    * The control of the threshold.
    *
-   * own: the model's threshold, or null if its tags do not come from one. count: returns in words what the threshold
-   * amounts to. retag: is called with a threshold, or with null for the model's tags. hint: says what the numbers are.
+   * own: the threshold of the answer, or null if its tags do not come from one. origin: its `threshold_from`. count:
+   * returns in words what the threshold amounts to. retag: is called with a threshold, or with null for the tags of the
+   * answer. hint: says what the numbers are.
    */
-  function thresholdOf(own, count, retag, hint = HINT) {
+  function thresholdOf(own, origin, count, retag, hint = HINT) {
     const start = own === null ? 0.5 : Math.min(0.99, Math.max(0.01, own));
     const slider = element("input", { type: "range", min: 0.01, max: 0.99, step: 0.01, value: start });
     const output = element("output", { "aria-live": "off" }); // the slider is announced
-    const reset = element("button", { type: "button" }, "Reset to the model's");
+    const reset = element("button", { type: "button" }, "Reset");
     const show = (threshold) => {
-      const name = own === null ? "the model's tags" : `${decimals(own)}, the model's`;
+      const name = own === null ? "the model's tags" : `${decimals(own)}, ${ORIGINS[origin] ?? ORIGINS.model}`;
       const value = threshold === null ? name : decimals(threshold);
       output.textContent = `${value}. ${count()}.`;
       slider.setAttribute("aria-valuetext", output.textContent);

@@ -250,7 +250,7 @@ const Replay = (() => {
         player ? player.refresh() : update(frames[0]);
       };
       const count = () => Quality.countOf(frames[frames.length - 1].tags, answer.tagged);
-      container.append(Quality.thresholdOf(answer.threshold ?? null, count, move));
+      container.append(Quality.thresholdOf(answer.threshold ?? null, answer.threshold_from, count, move));
     }
     if (answer.spans) container.append(spansOf(answer.spans));
     if (!player) {

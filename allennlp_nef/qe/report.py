@@ -50,6 +50,7 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
         "model": model,
         "labels": labels,
         "threshold": scored[0]["threshold"],
+        "threshold_from": scored[0].get("threshold_from", "model"),
         "sentences": items,
     }
     return document_of(title, content, ("elements.js", "quality.js", PAGE))

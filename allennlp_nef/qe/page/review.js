@@ -409,7 +409,7 @@
     });
   }
   const HINT = "A word is marked if its probability of BAD reaches the threshold. The number of an error is the mean of its words.";
-  const slider = Quality.thresholdOf(data.threshold, flagged, moveThreshold, HINT);
+  const slider = Quality.thresholdOf(data.threshold, data.threshold_from, flagged, moveThreshold, HINT);
 
   // The page
 
@@ -467,7 +467,7 @@
     "div",
     { class: "panel", role: "search", "aria-label": "Filters" },
     ...[field(search, "Text"), field(errors, "Errors"), field(decisions, "Decisions")],
-    ...[field(least, "Score from"), field(order, "Order"), clearFilters],
+    ...[field(least, "Risk from"), field(order, "Order"), clearFilters],
   );
   const keys = Object.entries(KEYS).flatMap(([key, text]) => [element("span", {}, element("kbd", {}, key), ` ${text}`), " "]);
   const exports = Object.entries({ tsv: "Export TSV", jsonl: "Export JSON lines" }).map(([ending, text]) => {
