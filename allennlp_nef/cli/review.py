@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     yield f"{figures['sentences']} sentences, {figures['scored']} with a score"
     for name, total in (("sentences", figures["scored"]), ("words", figures["words"])):
         flagged = figures[f"flagged_{name}"]
-        yield f"{flagged} of {total} {name} are flagged: {percent(flagged / max(total, 1))}%"
+        yield f"{flagged} of {total} {name} flagged ({percent(flagged / max(total, 1))}%)"
     for path in paths:
         yield f"wrote {path}"
 

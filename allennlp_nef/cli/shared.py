@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-ARCHIVE_HELP = "model archive, run folder, or packaged model (qe-multilingual)"
+ARCHIVE_HELP = "model archive, run folder, or packaged model, such as qe-multilingual"
 PREDICTOR_OPTIONS = """\
     threshold        quality estimation: probability of BAD from which a word is tagged BAD, or "adaptive"
     min_probability  tagger: spans of a lower probability are left out, such as 0.8
-    tokenizer        tagger: how sentences are split, "punctuation" (default) or "sacremoses"
+    tokenizer        tagger: how sentences are split, "punctuation" (default) or "just_spaces"
     keep_fields      true: answers repeat the other fields of their requests
     max_tokens       maximum number of words in a sentence (default = 1000)
 """
@@ -99,8 +99,8 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
         "--threshold",
         type=threshold,
         metavar="NUMBER",
-        help="probability of BAD from which a word is tagged BAD (default = the model's threshold), or 'adaptive': "
-        "the one with the highest expected MCC over the whole input",
+        help="quality estimation: probability of BAD from which a word is tagged BAD (default = the model's threshold), "
+        "or 'adaptive': the one with the highest expected MCC over the whole input",
     )
 
 

@@ -231,8 +231,12 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[JsonDict]:
-        valid = [output for output in outputs if not isinstance(output, Failure)]
-        bad = [p for output in valid for p in output["bad_probabilities"]]
+        bad = [
+            p
+            for output, item in zip(outputs, items)
+            if isinstance(item, Item) and not isinstance(output, Failure) and not _is_empty(item)
+            for p in output["bad_probabilities"]
+        ]
         if self.needs_whole_input and bad:
             adaptive = {"threshold": self.adaptive_threshold(bad), "threshold_from": ADAPTIVE}
             for item in items:
