@@ -99,8 +99,8 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
         "--threshold",
         type=threshold,
         metavar="NUMBER",
-        help="quality estimation: probability of BAD from which a word is tagged BAD (default = the model's threshold), "
-        "or 'adaptive': the one with the highest expected MCC over the whole input",
+        help="quality estimation: probability of BAD from which a word is BAD (default = the model's threshold), or "
+        "'adaptive': the one with the highest expected MCC over the whole input",
     )
 
 

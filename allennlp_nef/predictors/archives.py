@@ -37,7 +37,7 @@ REJECTED = ("from_archive", "evalb")
 """Registered components that load another archive or run a program."""
 
 _LOADING_ERRORS = (
-    *(ConfigurationError, EOFError, OSError, RuntimeError, TypeError, ValueError),
+    *(ConfigurationError, EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError),
     *(tarfile.TarError, zlib.error),
 )
 _checked: ContextVar[str] = ContextVar("checked", default="")

@@ -184,6 +184,13 @@ class NefPredictor(Predictor):
         for name, value, allowed in choices:
             if value not in allowed:
                 raise ConfigurationError(f"{name}: expected {' or '.join(allowed)}, got {value!r}")
+        for name, number in (("max_tokens", max_tokens), ("batch_size", batch_size)):
+            if type(number) is not int or number < 1:
+                raise ConfigurationError(
+                    f"{name}: expected an integer of at least 1, got {number!r}"
+                )
+        if not isinstance(keep_fields, bool):
+            raise ConfigurationError(f"keep_fields: expected true or false, got {keep_fields!r}")
         self.output_format = output_format
         self.input_format = input_format
         self.on_error = on_error

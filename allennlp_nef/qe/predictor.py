@@ -126,6 +126,13 @@ class WordQePredictor(TaggingPredictor):
         ):
             if is_wrong:
                 raise ConfigurationError(f"output_format: {output_format} needs {need}")
+        for name, text in (("method", method), ("language_pair", language_pair or "")):
+            if not isinstance(text, str) or "\t" in text or len(text.splitlines()) > 1:
+                raise ConfigurationError(f"{name}: expected a text without tabs, got {text!r}")
+        if type(ensemble_size) is not int or ensemble_size < 1:
+            raise ConfigurationError(
+                f"ensemble_size: expected an integer of at least 1, got {ensemble_size!r}"
+            )
         self.needs_whole_input = threshold == ADAPTIVE
         self.set_options(threshold=None if self.needs_whole_input else threshold)
         self.threshold_from = threshold_from

@@ -339,6 +339,8 @@ class TestOutput:
             ("source", {"output_format": "wmt20_gaps", "language_pair": "en-de"}),
             ("target", {"severity": "bad"}),
             ("target", {"threshold": "0.5"}),
+            ("target", {"output_format": "wmt22", "language_pair": "en\tde"}),
+            ("target", {"ensemble_size": "x"}),
             ("target", {"input_format": "text"}),
         ],
     )
