@@ -19,7 +19,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Prediction
 from allennlp_nef.data.text_files import parse_object
-from allennlp_nef.data.tokenizers import PUNCTUATION, Offsets, split_text
+from allennlp_nef.data.tokenizers import Offsets, split_text
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.modules.traces import SentenceTrace
 from allennlp_nef.predictors.requests import (
@@ -365,15 +365,12 @@ class NefPredictor(Predictor):
 
 
 def split_field(
-    name: str, value: str | list[Any], tokenizer: Tokenizer | None, max_tokens: int
+    name: str, value: str | list[Any], tokenizer: Tokenizer, max_tokens: int
 ) -> tuple[list[str], Offsets | None]:
-    """The words of a field, and where they are in its text: a string is raw text, a list has no offsets.
-
-    Without a tokenizer, the rules of `punctuation` split a string.
-    """
+    """The words of a field, and where they are in its text: a string is raw text, a list has no offsets."""
     if isinstance(value, str):
         check_characters(name, value)
-        words, offsets = split_text(value, tokenizer or PUNCTUATION)
+        words, offsets = split_text(value, tokenizer)
     else:
         words, offsets = list(value), None
     check_words(name, words, max_tokens)
