@@ -20,7 +20,9 @@ REFERENCE = {
         *(f"data.dataset_readers.{name}" for name in ("conll_tags", "conllu", "labeled_sentences")),
         *("data.dataset_readers.sentence_pairs", "qe.reader", "data.dataset_readers.base"),
     ],
-    "Files of quality estimation": ["qe.files", "qe.layouts", "qe.spans", "qe.bitext"],
+    "Files of quality estimation": [
+        *("qe.files", "qe.layouts", "qe.spans", "qe.bitext", "qe.bitext.base"),
+    ],
     "Tokenizers, indexers, embedders and the word aligner": [
         *("data.tokenizers", "data.affixes", "modules.affixes"),
         *("pretrained.token_indexer", "pretrained.token_embedder", "qe.pair_embedders"),
