@@ -25,7 +25,6 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Vocabulary
 from allennlp.models import archival
 from allennlp.version import VERSION as ALLENNLP_VERSION
-from overrides import overrides
 
 from allennlp_nef.cli.shared import (
     ARCHIVE_HELP,
@@ -179,13 +178,11 @@ class PredictManager(_PredictManager):
     The predictors of this package get all requests as one stream, each with its file and line.
     """
 
-    @overrides(check_signature=False)
     def __init__(self, predictor: Any, input_file: str, output_file: str | None, *args: Any):
         super().__init__(predictor, input_file, None, *args)
         if output_file is not None:
             self._output_file = open_output(output_file, "w")  # type: ignore[assignment]
 
-    @overrides
     def _get_json_data(self) -> Iterator[JsonDict]:
         for _, line in self._lines():
             yield self._predictor.load_line(line)
@@ -209,7 +206,6 @@ class PredictManager(_PredictManager):
             except UserError as error:
                 yield place, error
 
-    @overrides
     def run(self) -> None:
         predictor: Any = self._predictor
         if not isinstance(predictor, NefPredictor):
@@ -240,7 +236,7 @@ class PredictManager(_PredictManager):
 
 def predict(args: argparse.Namespace, run: Run) -> None:
     """Predicts. Answers on standard output are all that is printed there; a file is replaced when it is complete."""
-    allennlp.commands.predict._PredictManager = PredictManager  # type: ignore[misc]
+    allennlp.commands.predict._PredictManager = PredictManager  # type: ignore[assignment, misc]
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     options = json_object("--predictor-args", args.predictor_args.strip() or None)

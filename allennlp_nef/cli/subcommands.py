@@ -4,7 +4,6 @@ import argparse
 from importlib import import_module
 
 from allennlp.commands.subcommand import Subcommand
-from overrides import overrides
 
 from allennlp_nef.cli import COMMANDS
 from allennlp_nef.cli.shared import print_lines
@@ -16,7 +15,6 @@ def register(name: str) -> None:
 
     @Subcommand.register(name, exist_ok=True)
     class Command(Subcommand):
-        @overrides
         def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
             subparser = parser.add_parser(
                 name,

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
-from overrides import overrides
 
 CASES = ("lower", "upper", "capitalized", "mixed", "number", "alphanumeric", "other")
 
@@ -63,14 +62,12 @@ class AffixesIndexer(TokenIndexer):
         self._case = case
         self._prefixes, self._suffixes = affix_namespaces(namespace, max_length)
 
-    @overrides
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         word = token.ensure_text()
         for length, (prefixes, suffixes) in enumerate(zip(self._prefixes, self._suffixes), 1):
             counter[prefixes][word[:length]] += 1
             counter[suffixes][word[-length:]] += 1
 
-    @overrides
     def tokens_to_indices(
         self, tokens: list[Token], vocabulary: Vocabulary
     ) -> dict[str, list[Any]]:
@@ -90,12 +87,10 @@ class AffixesIndexer(TokenIndexer):
             indices["case"] = [CASES.index(case_of(word)) + 1 for word in words]
         return indices
 
-    @overrides
     def get_empty_token_list(self) -> IndexedTokenList:
         names = ["prefixes", "suffixes", *(["case"] if self._case else [])]
         return {name: [] for name in names}
 
-    @overrides
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
     ) -> dict[str, torch.Tensor]:

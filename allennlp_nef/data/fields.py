@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import LabelField, SequenceField, SequenceLabelField
-from overrides import overrides
 
 logger = logging.getLogger(__name__)
 
@@ -69,13 +68,11 @@ class TagsField(SequenceLabelField):
         )
         self.labels = labels  # type: ignore[assignment]
 
-    @overrides
     def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
         for label in () if self._skip_indexing else self.labels:
             if label is not None:
                 counter[self._label_namespace][str(label)] += 1
 
-    @overrides
     def index(self, vocab: Vocabulary) -> None:
         if self._skip_indexing:  # the labels are indices
             return
@@ -95,6 +92,5 @@ class ClassField(LabelField):
 
     __slots__: list[str] = []
 
-    @overrides
     def index(self, vocab: Vocabulary) -> None:
         self._label_id = gold_index(str(self.label), vocab, self._label_namespace, NO_LABEL)

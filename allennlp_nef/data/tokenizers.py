@@ -3,7 +3,6 @@
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.data.tokenizers import Tokenizer
-from overrides import overrides
 
 from allennlp_nef.data.punctuation import split_punctuation
 from allennlp_nef.data.text_files import find_words
@@ -33,7 +32,6 @@ class PunctuationTokenizer(Tokenizer):
         self.split_cjk = split_cjk
         self.pieces = load_tokenizer(pieces_of).backend_tokenizer if pieces_of else None
 
-    @overrides
     def tokenize(self, text: str) -> list[Token]:
         spans = split_punctuation(text, self.split_cjk, self.pieces)
         return [Token(text[start:end], idx=start, idx_end=end) for start, end in spans]
@@ -68,7 +66,6 @@ class SacremosesTokenizer(Tokenizer):
             )
         self._moses = MosesTokenizer(lang=language)
 
-    @overrides
     def tokenize(self, text: str) -> list[Token]:
         words = self._moses.tokenize(text, escape=False)
         if "".join(words) != "".join(text.split()):

@@ -7,7 +7,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
-from overrides import overrides
 
 from allennlp_nef.data.chunks import are_chunk_tags, convert_tags, split_tag
 from allennlp_nef.metrics.tag_scores import chunk_scores, count_chunks, precision_recall_f1
@@ -51,7 +50,6 @@ class ConllEval(Metric):
         for row, kind in zip(self._by_type, self._types):
             row += torch.tensor(counts.types.get(kind, (0, 0, 0)))
 
-    @overrides
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         totals, by_type = self._totals, self._by_type
         if reset:
@@ -63,7 +61,6 @@ class ConllEval(Metric):
             scores.update(zip(names, map(float, precision_recall_f1(*row))))
         return scores
 
-    @overrides
     def reset(self) -> None:
         # Correct, predicted and gold chunks, words with the right tag, and words.
         self._totals = torch.zeros(5, dtype=torch.long)

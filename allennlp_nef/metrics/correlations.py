@@ -6,7 +6,6 @@ import numpy
 import torch
 from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
-from overrides import overrides
 
 from allennlp_nef.metrics.tag_scores import Scorer, Scores, TagCounts, Tags, paired, ratio
 
@@ -70,7 +69,6 @@ class CollectingMetric(Metric):
         """The scores of all pairs, in float64: (pairs,) each, at least one."""
         raise NotImplementedError
 
-    @overrides
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         if not reset:
             return {}
@@ -82,7 +80,6 @@ class CollectingMetric(Metric):
         self.reset()
         return self.scores(*torch.cat(pairs).numpy().T) if pairs else {}
 
-    @overrides
     def reset(self) -> None:
         self._pairs: list[torch.Tensor] = []
 
@@ -98,7 +95,6 @@ class SentenceScores(CollectingMetric):
         """Adds a batch: (batch,) each."""
         self.add(predicted, gold)
 
-    @overrides
     def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
         sides: Sequence[Tags] = [side[:, None].tolist() for side in (gold, predicted)]
         scores = sentence_scores(count_sentence_scores(*sides).sentences.sum(0))

@@ -3,7 +3,6 @@
 import torch
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
-from overrides import overrides
 
 
 @Metric.register("tag_accuracy")
@@ -21,13 +20,11 @@ class TagAccuracy(Metric):
         is_right = (predictions.argmax(-1) == gold) & mask
         self._counts += torch.stack([is_right.sum(), mask.sum()]).cpu()
 
-    @overrides
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         correct, total = (dist_reduce_sum(self._counts) if reset else self._counts).tolist()
         if reset:
             self.reset()
         return {"accuracy": correct / total if total else 0.0}
 
-    @overrides
     def reset(self) -> None:
         self._counts = torch.zeros(2, dtype=torch.long)  # words with the right tag, and words

@@ -12,7 +12,6 @@ from allennlp.modules import Embedding, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import AttachmentScores
-from overrides import overrides
 
 from allennlp_nef.data.fields import UNSEEN, labels_of
 from allennlp_nef.nn.eisner import projective_heads
@@ -240,7 +239,6 @@ class ArcMlpParser(Model):
             "label_probabilities": rows(probabilities),
         }
 
-    @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         scores: dict[str, float] = self._attachment.get_metric(reset)
         return scores

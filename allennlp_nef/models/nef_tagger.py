@@ -14,7 +14,6 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import Metric
-from overrides import overrides
 from torch import Tensor
 from torch.nn import functional
 
@@ -208,7 +207,6 @@ class NefTagger(Model):
         rows = zip(*torch.stack([tag_ids, mask.long()]).tolist())  # waits for the device once
         return [[labels[tag] for tag, is_word in zip(*row) if is_word] for row in rows]
 
-    @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         scores: dict[str, float] = {}
         for metric in self.metrics:

@@ -12,7 +12,6 @@ from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import CategoricalAccuracy
-from overrides import overrides
 from torch.nn import functional
 
 from allennlp_nef.data.fields import NO_LABEL, labels_of
@@ -61,7 +60,6 @@ class ClassHead(PairHead):
         self.projection = torch.nn.Linear(input_dim, len(self.labels))
         self._accuracy = CategoricalAccuracy()
 
-    @overrides
     def forward(
         self, features: torch.Tensor, gold: torch.Tensor | None = None
     ) -> dict[str, torch.Tensor]:
@@ -74,14 +72,12 @@ class ClassHead(PairHead):
             self._accuracy(logits, gold)
         return outputs
 
-    @overrides
     def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
         return {
             "label": [self.labels[index] for index in outputs["probs"].argmax(-1).tolist()],
             "probabilities": [dict(zip(self.labels, row)) for row in outputs["probs"].tolist()],
         }
 
-    @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return {"accuracy": self._accuracy.get_metric(reset)}
 
@@ -106,7 +102,6 @@ class ScoreHead(PairHead):
         self.projection = torch.nn.Linear(input_dim, len(self.scores))
         self._metric = SentenceScores()
 
-    @overrides
     def forward(
         self, features: torch.Tensor, gold: torch.Tensor | None = None
     ) -> dict[str, torch.Tensor]:
@@ -124,7 +119,6 @@ class ScoreHead(PairHead):
         """The distributions of gold scores: (batch,) -> (batch, scores)."""
         return (1 - (gold.float().unsqueeze(-1) - self.scores).abs()).clamp(min=0)
 
-    @overrides
     def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
         names = [f"{score:.0f}" for score in self.scores.tolist()]
         return {
@@ -132,7 +126,6 @@ class ScoreHead(PairHead):
             "probabilities": [dict(zip(names, row)) for row in outputs["probs"].tolist()],
         }
 
-    @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         scores = self._metric.get_metric(reset)
         if "rmse" in scores:
@@ -276,6 +269,5 @@ class SentencePair(Model):
     def make_output_human_readable(self, output_dict: dict[str, torch.Tensor]) -> dict[str, Any]:
         return {**output_dict, **self.output.readable(output_dict)}
 
-    @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return self.output.get_metrics(reset)

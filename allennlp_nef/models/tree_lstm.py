@@ -10,7 +10,6 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import CategoricalAccuracy
-from overrides import overrides
 from torch.nn import functional
 
 from allennlp_nef.data.fields import NO_LABEL, labels_of
@@ -113,7 +112,6 @@ class TreeLstm(Model):
         labels = [names[-1] for names in node_labels]
         return {**loss, "node_labels": node_labels, "label": labels, "probabilities": probabilities}
 
-    @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return {
             "accuracy": self._accuracy.get_metric(reset),

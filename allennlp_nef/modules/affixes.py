@@ -3,7 +3,6 @@
 import torch
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
-from overrides import overrides
 
 from allennlp_nef.data.affixes import CASES, affix_namespaces
 
@@ -49,7 +48,6 @@ class AffixesEmbedder(TokenEmbedder):
         self.case_table = torch.nn.Embedding(len(CASES) + 1, case_dim) if case_dim else None
         self._output_dim = 2 * embedding_dim + case_dim
 
-    @overrides
     def get_output_dim(self) -> int:
         return self._output_dim
 

@@ -7,7 +7,6 @@ import entmax
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
-from overrides import overrides
 
 from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction
 from allennlp_nef.nn.constrained_sparsemax import ConstrainedSparsemaxFunction
@@ -61,7 +60,6 @@ class ScoredAttentionTransform(AttentionTransform):
 class UnboundedAttentionTransform(ScoredAttentionTransform):
     """A `ScoredAttentionTransform` that normalizes the scores of the words."""
 
-    @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         scores = self.adjusted_scores(scores, state)
         padding = ~state.mask
@@ -76,7 +74,6 @@ class UnboundedAttentionTransform(ScoredAttentionTransform):
 class SoftmaxTransform(UnboundedAttentionTransform):
     """A softmax over the words of the sentence (Section 3.2). Parameters: see `ScoredAttentionTransform`."""
 
-    @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return scores.softmax(-1)
 
@@ -85,7 +82,6 @@ class SoftmaxTransform(UnboundedAttentionTransform):
 class SparsemaxTransform(UnboundedAttentionTransform):
     """A sparsemax: the closest point of the simplex (Eq. 8). Parameters: see `ScoredAttentionTransform`."""
 
-    @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return entmax.sparsemax(scores, -1)
 
@@ -97,7 +93,6 @@ class Entmax15Transform(UnboundedAttentionTransform):
     Peters, Niculae & Martins, "Sparse Sequence-to-Sequence Models" (ACL 2019); not in the NEF paper.
     """
 
-    @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return entmax.entmax15(scores, -1)
 
@@ -111,7 +106,6 @@ class BoundedAttentionTransform(ScoredAttentionTransform):
     function: ClassVar[type[torch.autograd.Function]]
     """Scores and bounds -> weights, over the last dimension."""
 
-    @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         scores = self.adjusted_scores(scores, state)
         # The bound of padding is 0. Through rounding, beta can be slightly larger than 1.
@@ -143,7 +137,6 @@ class ConstrainedSparsemaxTransform(BoundedAttentionTransform):
 class FixedAttentionTransform(AttentionTransform):
     """An `AttentionTransform` that does not depend on the scores."""
 
-    @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         # Distributed training needs a gradient for every parameter, so the scores get a gradient of zero.
         return self.weights(state).to(scores.dtype) + 0 * scores
@@ -157,7 +150,6 @@ class FixedAttentionTransform(AttentionTransform):
 class UniformTransform(FixedAttentionTransform):
     """Attention 1 / L to each of the L words, in every step."""
 
-    @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
         return state.mask / state.lengths.clamp(min=1).unsqueeze(-1)
 
@@ -166,7 +158,6 @@ class UniformTransform(FixedAttentionTransform):
 class LeftToRightTransform(FixedAttentionTransform):
     """All attention to word n in step n."""
 
-    @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
         return (state.mask.cumsum(-1) == state.step + 1) & state.mask
 
@@ -175,7 +166,6 @@ class LeftToRightTransform(FixedAttentionTransform):
 class RightToLeftTransform(FixedAttentionTransform):
     """All attention to word L + 1 - n in step n."""
 
-    @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
         return (state.mask.cumsum(-1) == state.lengths.unsqueeze(-1) - state.step) & state.mask
 
@@ -191,7 +181,6 @@ class EasyFirstTransform(FixedAttentionTransform):
     raised.
     """
 
-    @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
         if state.tag_scores is None:
             raise ConfigurationError(

@@ -5,7 +5,6 @@ from typing import cast
 import torch
 from allennlp.modules.seq2vec_encoders import Seq2VecEncoder
 from allennlp.nn.util import masked_softmax, weighted_sum
-from overrides import overrides
 
 from allennlp_nef.nn.util import zero_padding
 
@@ -30,11 +29,9 @@ class AttentionPooling(Seq2VecEncoder):
         self._hidden = torch.nn.Linear(input_dim, hidden_dim)
         self._scores = torch.nn.Linear(hidden_dim, 1, bias=False)
 
-    @overrides
     def get_input_dim(self) -> int:
         return self._input_dim
 
-    @overrides
     def get_output_dim(self) -> int:
         return self._input_dim
 

@@ -8,7 +8,6 @@ from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.conditional_random_field import allowed_transitions
-from overrides import overrides
 from torch import Tensor
 from torch.nn import functional
 
@@ -121,7 +120,6 @@ class SoftmaxTagHead(TagHead):
         super().__init__(input_dim, vocab, **kwargs)
         self.projection = torch.nn.Linear(input_dim, len(self.labels))
 
-    @overrides
     def scores(self, states: Tensor) -> Tensor:
         return self.projection(states)
 
@@ -155,7 +153,6 @@ class LabelAttentionTagHead(TagHead):
         self.label_table = label_table or LabelTable(len(self.labels), input_dim)
         self._scale = input_dim**-0.5 if scaled else 1.0
 
-    @overrides
     def scores(self, states: Tensor) -> Tensor:
         return states @ (self.label_table.weight.t() * self._scale)
 
@@ -193,7 +190,6 @@ class CrfTagHead(SoftmaxTagHead):
             allowed = constraint_matrix(self.labels, constraints)
         self.register_buffer("allowed", allowed, persistent=False)
 
-    @overrides
     def sentence_losses(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
         # The emission of the gold label does not change, and therefore neither does the score of the gold tags.
         gold = tags.clamp(min=0)
@@ -203,15 +199,12 @@ class CrfTagHead(SoftmaxTagHead):
         chain = crf.LinearChain(self.transitions, self.start, self.end)
         return -crf.log_likelihood(scores, mask, chain, tags)
 
-    @overrides
     def decode(self, scores: Tensor, mask: Tensor) -> Tensor:
         return crf.viterbi(scores, mask, self.constrained_chain())
 
-    @overrides
     def probabilities(self, scores: Tensor, mask: Tensor) -> Tensor:
         return crf.marginals(scores, mask, self.constrained_chain())
 
-    @overrides
     def next_probabilities(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
         return crf.next_marginals(scores, mask, self.constrained_chain(), tags)
 

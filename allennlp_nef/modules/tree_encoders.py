@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
-from overrides import overrides
 
 from allennlp_nef.nn.util import zero_padding
 
@@ -127,7 +126,6 @@ class BinaryTreeLstm(TreeEncoder):
         # gates i and o, update u, and a gate f for each child, from the states of both children
         self.children_gates = torch.nn.Linear(2 * hidden_dim, 5 * hidden_dim, bias=False)
 
-    @overrides
     def cell(
         self, gates: torch.Tensor, states: torch.Tensor, memories: torch.Tensor, level: TreeLevel
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -156,7 +154,6 @@ class ChildSumTreeLstm(TreeEncoder):
         self.sums = torch.nn.Linear(hidden_dim, 3 * hidden_dim, bias=False)
         self.forget = torch.nn.Linear(hidden_dim, hidden_dim, bias=False)
 
-    @overrides
     def cell(
         self, gates: torch.Tensor, states: torch.Tensor, memories: torch.Tensor, level: TreeLevel
     ) -> tuple[torch.Tensor, torch.Tensor]:

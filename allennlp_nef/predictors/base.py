@@ -15,7 +15,6 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.tokenizers import Tokenizer
 from allennlp.models import Model
 from allennlp.predictors import Predictor
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Prediction
 from allennlp_nef.data.text_files import parse_object
@@ -312,32 +311,26 @@ class NefPredictor(Predictor):
             answers.append(answer)
         return answers
 
-    @overrides
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         return next(self.stream([("", inputs)]))
 
-    @overrides
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         if not isinstance(inputs, list):
             raise request_error(f"expected a list of objects, got {quote(inputs)}")
         return list(self.stream((f"item {i}", each) for i, each in enumerate(inputs)))
 
-    @overrides
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
 
-    @overrides
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         return list(self.stream(("", instance) for instance in instances))
 
-    @overrides
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         item = self.item_of(json_dict)
         if isinstance(item, Failure):
             raise item.error
         return item.instance
 
-    @overrides
     def load_line(self, line: str) -> JsonDict:
         """The request of a line. Raises a `UserError` for a line that is no JSON object."""
         line = line.removeprefix("\ufeff")  # of the first line of a file
@@ -353,7 +346,6 @@ class NefPredictor(Predictor):
                     hint += """, one of sentences --predictor-args '{"input_format": "text"}'"""
             raise UserError(f"{error}{hint}") from None
 
-    @overrides
     def dump_line(self, outputs: JsonDict) -> str:
         """An answer in the output format."""
         if self.output_format == "json":
@@ -382,7 +374,6 @@ class UntaggedPredictor(NefPredictor):
 
     dropped_fields = ("label", "score", "labels", "head_indices", "head_tags")
 
-    @overrides
     def description(self) -> JsonDict:
         """What the model is, as a JSON object: `task`; `title`, the class of the model; `fields`, those that a request
         needs; and `max_tokens`."""

@@ -6,7 +6,6 @@ from typing import Any
 from allennlp.common.util import JsonDict
 from allennlp.models import Model
 from allennlp.predictors import Predictor
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
 from allennlp_nef.errors import UserError
@@ -49,7 +48,6 @@ class DependencyParserPredictor(UntaggedPredictor):
         """The answer to a sentence, from Python."""
         return self.predict_json({"sentence": sentence, "tags": tags})
 
-    @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer, tags = self._dataset_reader.tokenizer, request.get("tags")
         words, _ = split_field("sentence", request["sentence"], tokenizer, self.max_tokens)
@@ -59,7 +57,6 @@ class DependencyParserPredictor(UntaggedPredictor):
                 raise UserError(f"tags: expected {len(words)} tags, got {len(tags)}")
         return Item(self._dataset_reader.text_to_instance(words, tags))
 
-    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         names = ("head_probabilities", "label_probabilities")
         return {

@@ -8,7 +8,6 @@ from allennlp.common.util import JsonDict
 from allennlp.data.tokenizers import Tokenizer
 from allennlp.models import Model
 from allennlp.predictors import Predictor
-from overrides import overrides
 
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.dataset_readers.base import SentenceReader
@@ -88,7 +87,6 @@ class NefTaggerPredictor(TaggingPredictor):
         """How the model tagged a sentence, step by step. Raises a `UserError` if it has no trace."""
         return self._trace_of(_request_of(sentence))
 
-    @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         sentence, tokens = request.get("sentence"), request.get("tokens")
         if (sentence is None) == (tokens is None):
@@ -100,7 +98,6 @@ class NefTaggerPredictor(TaggingPredictor):
             item.metadata.update(text=sentence, offsets=offsets)
         return item
 
-    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         answer: JsonDict = {"tokens": item.metadata["words"]}
         names = ("tags", "probabilities", "spans")

@@ -7,7 +7,6 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.data.fields import LabelField
 from allennlp.predictors import Predictor
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
 from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
@@ -35,13 +34,11 @@ class SentenceClassifierPredictor(UntaggedPredictor):
         """The answer to a sentence, from Python."""
         return self.predict_json({"sentence": sentence})
 
-    @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer = self._dataset_reader.tokenizer
         words, _ = split_field("sentence", request["sentence"], tokenizer, self.max_tokens)
         return Item(self._dataset_reader.text_to_instance(words))
 
-    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         names = self._model.vocab.get_index_to_token_vocabulary(
             self._dataset_reader.label_namespace

@@ -5,7 +5,6 @@ from typing import Any
 from allennlp.common.util import JsonDict
 from allennlp.models import Model
 from allennlp.predictors import Predictor
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.conllu import fault_of_heads
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
@@ -47,7 +46,6 @@ class SentencePairPredictor(UntaggedPredictor):
         """The answer to a pair, from Python, with `first_heads` and `second_heads` if the model needs them."""
         return self.predict_json({"first": first, "second": second, **heads})
 
-    @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         tokenizer = self._dataset_reader.tokenizer
         sides = [
@@ -66,7 +64,6 @@ class SentencePairPredictor(UntaggedPredictor):
         given = (heads[0], heads[1]) if heads else None
         return Item(self._dataset_reader.text_to_instance(first, second, heads=given))
 
-    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         answer = dict(zip(self._dataset_reader.text_fields, item.metadata["sides"]))
         if "label_probs" in output:  # esim

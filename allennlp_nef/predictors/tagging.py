@@ -8,7 +8,6 @@ from allennlp.data import Instance
 from allennlp.data.fields import FlagField
 from allennlp.models import Model
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader
 from allennlp_nef.data.fields import TagsField
@@ -77,7 +76,6 @@ class TaggingPredictor(NefPredictor):
                 raise ConfigurationError(f"{name}: expected {expected}, got {value!r}")
         self.options |= options
 
-    @overrides
     def description(self) -> JsonDict:
         """The description of the model: `task`; `title`, such as "NEF-F csoftmax, N = 5"; `labels` and their `colors`;
         `step_name`, what a row of a trace is, or null if the model has no trace; and `max_tokens`."""
@@ -90,7 +88,6 @@ class TaggingPredictor(NefPredictor):
             "step_name": step_name_of(self._model),
         }
 
-    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         """The requested `label_probabilities`, `attention` and `trace`; the last two are null if there is none."""
         answer: JsonDict = {}
@@ -104,7 +101,6 @@ class TaggingPredictor(NefPredictor):
             answer["trace"] = None if trace is None else trace.to_json()
         return answer
 
-    @overrides
     def prepare(self, item: Item) -> Instance:
         instance = super().prepare(item)
         if item.is_traced:

@@ -5,7 +5,6 @@ from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.predictors import Predictor
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledTreesReader
 from allennlp_nef.errors import UserError
@@ -36,7 +35,6 @@ class TreeLstmPredictor(UntaggedPredictor):
         """The answer to a tree, from Python."""
         return self.predict_json({"tree": tree})
 
-    @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         try:
             item = Item(self._dataset_reader.text_to_instance(request["tree"]))
@@ -45,7 +43,6 @@ class TreeLstmPredictor(UntaggedPredictor):
         check_words("tree", item.metadata["words"], self.max_tokens)
         return item
 
-    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         tree = item.metadata["tree"].with_labels(output["node_labels"])
         parts = {name: output[name] for name in ("label", "probabilities")}

@@ -10,7 +10,6 @@ from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
 from allennlp.modules.token_embedders import TokenEmbedder
-from overrides import overrides
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -161,7 +160,6 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         transformer.name = Path(name).name  # not that of the folder in the archive
         return transformer
 
-    @overrides
     def train(self, mode: bool = True) -> "PretrainedTransformer":
         super().train(mode)
         if self._is_partly_frozen:
@@ -248,7 +246,6 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
 
     num_sides = 1
 
-    @overrides
     def get_output_dim(self) -> int:
         return self.word_dim
 

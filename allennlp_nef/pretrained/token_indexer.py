@@ -5,7 +5,6 @@ from typing import Any
 
 from allennlp.common import Params
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
-from overrides import overrides
 
 from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 
@@ -37,11 +36,9 @@ class WordPiecesIndexer(TokenIndexer):
             params["model_name"] = str(folder)
         return super().from_params(params, **extras)
 
-    @overrides
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         pass
 
-    @overrides
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         if not tokens:
             return self.get_empty_token_list()
@@ -51,6 +48,5 @@ class WordPiecesIndexer(TokenIndexer):
         # `get_text_field_mask` looks at the first entry.
         return {"counts": list(map(len, pieces)), "pieces": list(chain.from_iterable(pieces))}
 
-    @overrides
     def get_empty_token_list(self) -> IndexedTokenList:
         return {"counts": [], "pieces": []}

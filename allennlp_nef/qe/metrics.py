@@ -12,7 +12,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
-from overrides import overrides
 
 from allennlp_nef.data.fields import UNSEEN
 from allennlp_nef.metrics.correlations import CollectingMetric
@@ -163,14 +162,12 @@ class WordQe(Metric):
         cells = [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
         self._counts += (torch.stack(cells) & mask).sum((1, 2)).cpu()
 
-    @overrides
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         counts = dist_reduce_sum(self._counts) if reset else self._counts
         if reset:
             self.reset()
         return {name: float(score) for name, score in word_qe_scores(counts.cpu().numpy()).items()}
 
-    @overrides
     def reset(self) -> None:
         self._counts = torch.zeros(4, dtype=torch.long)
 
@@ -203,7 +200,6 @@ class BestThresholdWordQe(BadProbabilityMetric):
     The model supplies the constructor arguments; omit them in a config.
     """
 
-    @overrides
     def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
         threshold, mcc = best_threshold(predicted, gold)
         adaptive = expected_threshold(predicted)
@@ -224,6 +220,5 @@ class Calibration(BadProbabilityMetric):
     The model supplies the constructor arguments; omit them in a config.
     """
 
-    @overrides
     def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
         return {"ece": expected_calibration_error(calibration_bins(predicted, gold))}

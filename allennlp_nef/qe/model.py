@@ -10,7 +10,6 @@ from allennlp.models import Model
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.training.metrics import Metric
-from overrides import overrides
 from torch import Tensor
 from torch.nn import functional
 
@@ -205,7 +204,6 @@ class WordQeTagger(NefTagger):
     ) -> tuple[Tensor, Tensor]:
         return self.pair_embedder(source, target, alignments, similarity)
 
-    @overrides
     def decode(self, scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         table = self.calibrated(self.tag_head.probabilities(scores, mask))
         is_bad = self.bad_probabilities(table).double() >= self.threshold_or_default
@@ -235,7 +233,6 @@ class WordQeTagger(NefTagger):
         odds = self._default_odds ** (1 / self.temperature)
         return odds / (1 + odds)
 
-    @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         scores = super().get_metrics(reset)
         for metric in self.bad_metrics:
@@ -246,7 +243,6 @@ class WordQeTagger(NefTagger):
                 scores[f"{predicted}_{name}"] = score
         return scores
 
-    @overrides
     def _update_metrics(self, output: dict[str, Any], tags: Tensor) -> None:
         """Metrics of OK and BAD know that a severity that the model lacks is BAD."""
         super()._update_metrics(output, tags)

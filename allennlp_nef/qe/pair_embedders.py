@@ -8,7 +8,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.fields.text_field import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
-from overrides import overrides
 from torch import Tensor
 from torch.nn import functional
 
@@ -103,7 +102,6 @@ class AlignedPairEmbedder(PairEmbedder):
             self.source_boundaries = torch.nn.Parameter(glorot(2, source_dim))
             self.target_boundaries = torch.nn.Parameter(glorot(2, target_dim))
 
-    @overrides
     def get_output_dim(self) -> int:
         dim = self.source_embedder.get_output_dim() + self.target_embedder.get_output_dim()
         return dim * (3 if self.neighbors else 1) + self.word_similarity * NUM_SIMILARITY_FEATURES
@@ -237,7 +235,6 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         if self.uses_alignments:
             self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5)
 
-    @overrides
     def get_output_dim(self) -> int:
         return self.word_dim * (2 if self.aligned_source else 1)
 

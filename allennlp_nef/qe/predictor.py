@@ -9,7 +9,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.models import Model
 from allennlp.predictors import Predictor
-from overrides import overrides
 
 from allennlp_nef.predictors.base import Failure, Item
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, check_characters
@@ -161,7 +160,6 @@ class WordQePredictor(TaggingPredictor):
         """How the model tagged a translation, step by step. Raises a `UserError` if it has no trace."""
         return self._trace_of({"source": source, "target": target, "alignments": alignments})
 
-    @overrides
     def description(self) -> JsonDict:
         """Like `TaggingPredictor.description`; and `fields`, those of a request that the model uses; the `threshold`;
         and `has_aligner`: whether words are aligned."""
@@ -173,7 +171,6 @@ class WordQePredictor(TaggingPredictor):
             "has_aligner": self._dataset_reader.aligner is not None,
         }
 
-    @overrides
     def writer_options(self) -> dict[str, Any]:
         number = num_weights(self._model)
         return {
@@ -183,7 +180,6 @@ class WordQePredictor(TaggingPredictor):
             "header": (4 * number, number, self.ensemble_size),
         }
 
-    @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
         reader, sides = self._dataset_reader, []
         for name, split in (("source", reader.split_source), ("target", reader.split_target)):
@@ -209,7 +205,6 @@ class WordQePredictor(TaggingPredictor):
             item.metadata.update(text=request[name], offsets=offsets)
         return item
 
-    @overrides
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
         """The model's output for each item. Empty translations do not go through the model: everything is missing."""
         full = [item for item in items if not _is_empty(item)]
@@ -236,7 +231,6 @@ class WordQePredictor(TaggingPredictor):
         threshold = options.get("threshold")
         return self._model.threshold_or_default if threshold is None else float(threshold)
 
-    @overrides
     def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[JsonDict]:
         bad = [
             p
@@ -251,7 +245,6 @@ class WordQePredictor(TaggingPredictor):
                     item.options = {**item.options, **adaptive}
         return super().to_answers(outputs, items)
 
-    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         metadata, bad = item.metadata, output["bad_probabilities"]
         threshold = self._threshold_of(item.options)

@@ -10,7 +10,6 @@ from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import MetadataField, TensorField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Tokenizer
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Writer, text_field
 from allennlp_nef.data.fields import TagsField
@@ -169,11 +168,9 @@ class WmtWordQeReader(NefDatasetReader):
             offsets.append((end, end + len(EOS)))
         return words, offsets
 
-    @overrides
     def num_tokens(self, example: Any) -> int:
         return len(example.source) if self.tagged == "source" else len(example.target) - self.eos
 
-    @overrides
     def to_instance(self, example: Any) -> Instance:
         instance = self.text_to_instance(
             example.source, example.target, example.alignments, example.tags

@@ -2,7 +2,6 @@
 
 import torch
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
-from overrides import overrides
 
 
 @LearningRateScheduler.register("inverse_time")
@@ -24,7 +23,6 @@ class InverseTime(LearningRateScheduler):
         self.rate = rate
         super().__init__(optimizer, last_epoch)
 
-    @overrides
     def get_values(self) -> list[float]:
         # `last_epoch` is 0 when AllenNLP calls this after the first epoch.
         return [value / (1 + self.rate * (self.last_epoch + 1)) for value in self.base_values]

@@ -25,7 +25,6 @@ from allennlp.training import GradientDescentTrainer, Trainer
 from allennlp.training.callbacks import TrackEpochCallback
 from allennlp.training.moving_average import MovingAverage
 from allennlp.training.trainer import TrainerCheckpoint
-from overrides import overrides
 
 from allennlp_nef.errors import UserError, quote
 
@@ -156,7 +155,6 @@ class NefTrainer(GradientDescentTrainer):
             )
         return super().from_partial_objects(**options)
 
-    @overrides
     def train(self) -> dict[str, Any]:
         try:
             metrics: dict[str, Any] = super().train()
@@ -171,7 +169,6 @@ class NefTrainer(GradientDescentTrainer):
             metrics = json.loads(path.read_text("utf-8"))
         return metrics
 
-    @overrides
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> dict[str, torch.Tensor]:
         outputs: dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
         if for_training and outputs["loss"].isnan():
@@ -183,7 +180,6 @@ class NefTrainer(GradientDescentTrainer):
             )
         return outputs
 
-    @overrides
     def get_checkpoint_state(self) -> TrainerCheckpoint | None:
         now = random_states(self.cuda_device)
         states = [(self._epoch_start if self._batches_in_epoch_completed else now, now)]
@@ -209,7 +205,6 @@ class NefTrainer(GradientDescentTrainer):
             }
         return checkpoint
 
-    @overrides
     def _maybe_restore_checkpoint(self) -> None:
         checkpoint = None if self._checkpointer is None else self._checkpointer.load_checkpoint()
         if checkpoint is not None:
@@ -284,7 +279,6 @@ class NefTrainer(GradientDescentTrainer):
         if self._moving_average is not None:
             self._moving_average.restore()
 
-    @overrides
     def _train_epoch(self, epoch: int) -> dict[str, float]:
         if epoch < self._start_after_epochs_completed:
             return {}

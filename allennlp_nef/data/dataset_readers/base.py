@@ -13,7 +13,6 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
-from overrides import overrides
 
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.text_files import data_paths, read_objects
@@ -142,7 +141,6 @@ class NefDatasetReader(DatasetReader):
                 f"{paths[0]}:1: expected at least one sentence of at most {self.max_tokens} tokens, got none"
             )
 
-    @overrides
     def apply_token_indexers(self, instance: Instance) -> None:
         for name, indexers in self.indexers.items():
             instance.fields[name].token_indexers = indexers  # type: ignore[attr-defined]
@@ -163,7 +161,6 @@ class SentenceReader(NefDatasetReader):
     has a gold tag, its sentences are unlabeled, and a warning says so.
     """
 
-    @overrides
     def _without_long(self, file_path: Any) -> Iterator[Any]:
         examples = super()._without_long(file_path)
         untagged: list[Any] = []

@@ -9,7 +9,6 @@ from typing import Any
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import MetadataField, SequenceLabelField
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, TextReader, text_field
 from allennlp_nef.data.fields import ClassField, TagsField
@@ -167,7 +166,6 @@ class LabeledTreesReader(NefDatasetReader):
         for _, tree in parse_lines(file_path, parse_tree, self.encoding):
             yield {"tree": tree, "has_labels": True}
 
-    @overrides
     def num_tokens(self, example: Any) -> int:
         return len(example["tree"].words)
 

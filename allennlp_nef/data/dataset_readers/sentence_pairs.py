@@ -9,7 +9,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import MetadataField, SequenceLabelField, TensorField
-from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import TextReader, text_field
 from allennlp_nef.data.dataset_readers.conllu import ConlluSentence, read_conllu, tree_of
@@ -141,7 +140,6 @@ class SentencePairsReader(TextReader):
         if num_undecided:
             self.warn(f"{file_path}: left out {num_undecided} pairs without an agreed class.")
 
-    @overrides
     def num_tokens(self, example: Any) -> int:
         return max(len(example["first"]), len(example["second"]))
 

@@ -2,7 +2,6 @@
 
 import torch
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder, Seq2SeqEncoder
-from overrides import overrides
 
 
 @Seq2SeqEncoder.register("dropout")
@@ -22,7 +21,6 @@ class DropoutEncoder(PassThroughEncoder):
         self._dropout = torch.nn.Dropout(dropout)
         self._bidirectional = bidirectional
 
-    @overrides
     def is_bidirectional(self) -> bool:
         return self._bidirectional
 

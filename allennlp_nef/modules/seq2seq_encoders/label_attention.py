@@ -4,7 +4,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.seq2seq_encoders import LstmSeq2SeqEncoder, Seq2SeqEncoder
-from overrides import overrides
 
 from allennlp_nef.nn.util import zero_padding
 
@@ -163,15 +162,12 @@ class LabelAttention(Seq2SeqEncoder):
             LabelAttentionLayer(dim, hidden_dim, num_heads, scale, dropout) for dim in dims[:-1]
         )
 
-    @overrides
     def get_input_dim(self) -> int:
         return self._dims[0]
 
-    @overrides
     def get_output_dim(self) -> int:
         return self._dims[1]
 
-    @overrides
     def is_bidirectional(self) -> bool:
         return True
 

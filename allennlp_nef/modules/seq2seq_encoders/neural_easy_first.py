@@ -6,7 +6,6 @@ from functools import partial
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
-from overrides import overrides
 from torch.nn.functional import linear
 
 from allennlp_nef.modules.attention_transforms import (
@@ -116,7 +115,6 @@ class NeuralEasyFirst(TracedEncoder):
         attention = kinds.get(type(self.attention), type(self.attention).__name__)
         return f"{kind} {attention}, N = {steps}"
 
-    @overrides
     def encode(
         self,
         inputs: torch.Tensor,

@@ -5,7 +5,6 @@ import math
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
-from overrides import overrides
 
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     EncoderTrace,
@@ -117,7 +116,6 @@ class PositionAwareSelfAttention(TracedEncoder):
         """The weight of G relative to P: a scalar between 0 and 1."""
         return self.mixture.sigmoid()
 
-    @overrides
     def encode(
         self,
         inputs: torch.Tensor,
