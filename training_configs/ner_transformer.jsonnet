@@ -1,9 +1,8 @@
 // A pretrained encoder with a CRF: the recommended tagger of named entities. Compare with Table 2, BiLSTM-CRF: F1 80.44 in Spanish.
 (import 'pos_transformer.jsonnet') + {
-  local token_indexers = super.dataset_reader.token_indexers,
-  local reader = { type: 'conll_tags', tag_scheme: 'BIO', token_indexers: token_indexers },
-  dataset_reader: reader,
-  validation_dataset_reader: reader,
+  local reader = { type: 'conll_tags', column:: null, tag_scheme: 'BIO' },
+  dataset_reader+: reader,
+  validation_dataset_reader+: reader,
   train_data_path: 'fixtures/ner/train.conll',
   validation_data_path: 'fixtures/ner/dev.conll',
   model+: {

@@ -3,6 +3,8 @@ local model_name = 'multilingual-e5-small';  // a folder, a name on huggingface.
 local reader = {
   type: 'conllu_tags',
   column: 'upos',
+  local indexers = self.token_indexers,
+  tokenizer: { type: 'punctuation', pieces_of: indexers.transformer.model_name },  // for raw text
   token_indexers: { transformer: { type: 'word_pieces', model_name: model_name } },
 };
 

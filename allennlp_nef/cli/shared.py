@@ -23,7 +23,7 @@ ARCHIVE_HELP = "model archive, run folder, or packaged model, such as qe-multili
 PREDICTOR_OPTIONS = """\
     threshold        quality estimation: probability of BAD from which a word is tagged BAD, or "adaptive"
     min_probability  tagger: spans of a lower probability are left out, such as 0.8
-    tokenizer        tagger: how sentences are split, "punctuation" (default) or "just_spaces"
+    tokenizer        tagger: how sentences are split, such as "just_spaces" (default: as the model was trained)
     keep_fields      true: answers repeat the other fields of their requests
     max_tokens       maximum number of words in a sentence (default = 1000)
 """

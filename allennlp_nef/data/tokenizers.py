@@ -1,5 +1,8 @@
 """Tokenizers for raw text, and the words of a text with their positions."""
 
+from typing import Any
+
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.data.tokenizers import Tokenizer
@@ -7,7 +10,7 @@ from allennlp.data.tokenizers import Tokenizer
 from allennlp_nef.data.punctuation import split_punctuation
 from allennlp_nef.data.text_files import find_words
 from allennlp_nef.errors import require_extra
-from allennlp_nef.pretrained.loading import load_tokenizer
+from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 
 
 @Tokenizer.register("punctuation")
@@ -25,12 +28,20 @@ class PunctuationTokenizer(Tokenizer):
         Whether each Chinese or Japanese character is a token, because these languages do not put blanks between words.
     pieces_of : `str`, optional (default = `None`)
         The name of a pretrained transformer, as in the indexer `word_pieces`. Its pieces are the tokens of text without
-        blanks between words: Chinese, Japanese, Thai, Lao, Burmese and Khmer.
+        blanks between words: Chinese, Japanese, Thai, Lao, Burmese and Khmer. An archive with a `transformer` folder
+        uses the tokenizer in that folder.
     """
 
     def __init__(self, split_cjk: bool = False, pieces_of: str | None = None) -> None:
         self.split_cjk = split_cjk
         self.pieces = load_tokenizer(pieces_of).backend_tokenizer if pieces_of else None
+
+    @classmethod
+    def from_params(cls, params: Params, **extras: Any) -> "PunctuationTokenizer":  # type: ignore[override]
+        folder = archived_transformer(extras)
+        if folder is not None and params.get("pieces_of"):
+            params["pieces_of"] = str(folder)
+        return super().from_params(params, **extras)
 
     def tokenize(self, text: str) -> list[Token]:
         spans = split_punctuation(text, self.split_cjk, self.pieces)

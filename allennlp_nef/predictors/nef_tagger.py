@@ -26,7 +26,7 @@ class NefTaggerPredictor(TaggingPredictor):
 
         {"sentence": "Anna met Paul in Rome .", "attention": true}
 
-    It has either `sentence`, raw text that the option `tokenizer` splits, or `tokens`, a list of words.
+    It has either `sentence`, raw text that the tokenizer splits, or `tokens`, a list of words.
     `attention`, `trace`, `label_probabilities` and `min_probability` are optional and take precedence over the options
     of the predictor.
 
@@ -46,7 +46,7 @@ class NefTaggerPredictor(TaggingPredictor):
     dataset_reader : `SentenceReader`
     min_probability : `float`, optional (default = `None`)
         From 0 to 1.
-    tokenizer : `str` or `dict[str, Any]`, optional (default = `"punctuation"`)
+    tokenizer : `str` or `dict[str, Any]`, optional (default = `None`, the tokenizer of the dataset reader)
         The registered name of a `Tokenizer`, such as "just_spaces", or its options, such as `{"type": "sacremoses",
         "language": "de"}`.
     attention, trace, label_probabilities, output_format, input_format, on_error, keep_fields, max_tokens, batch_size
@@ -70,14 +70,16 @@ class NefTaggerPredictor(TaggingPredictor):
         model: Model,
         dataset_reader: SentenceReader,
         min_probability: float | None = None,
-        tokenizer: str | dict[str, Any] = "punctuation",
+        tokenizer: str | dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(model, dataset_reader, **options)
         self.task = "chunks" if self._model.has_chunks else "tags"
         self.set_options(min_probability=min_probability)
-        params = {"type": tokenizer} if isinstance(tokenizer, str) else dict(tokenizer)
-        self.tokenizer = Tokenizer.from_params(Params(params))
+        self.tokenizer = dataset_reader.tokenizer
+        if tokenizer is not None:
+            params = {"type": tokenizer} if isinstance(tokenizer, str) else dict(tokenizer)
+            self.tokenizer = Tokenizer.from_params(Params(params))
 
     def predict(self, sentence: str | list[str], **options: Any) -> JsonDict:
         """The answer to a sentence (raw text, or a list of words) and the options of a request."""

@@ -122,11 +122,19 @@ def test_string_is_an_error_if_its_tokenizer_is_not_exported(exported, export_ag
     assert answers[0] == Runner(folder).tag([request])[0] and list(answers[1]) == ["error"]
 
 
-def test_pieces_of_unspaced_text_are_exported(exported, export_again, transformer, monkeypatch):
-    predictor, *_ = exported("crf")
-    rules = PunctuationTokenizer(split_cjk=True, pieces_of=transformer)
-    monkeypatch.setattr(predictor, "tokenizer", rules)
-    assert_same_answers(predictor, export_again("crf"), [{"sentence": "Rome 東京です, ภาษา."}])
+@pytest.mark.parametrize("is_option", [True, False])
+def test_pieces_of_unspaced_text_are_exported(
+    exported, export_again, transformer, is_option, monkeypatch
+):
+    name = "crf" if is_option else "length"  # the encoder of the latter splits raw text
+    predictor, *_ = exported(name)
+    if is_option:
+        rules = PunctuationTokenizer(split_cjk=True, pieces_of=transformer)
+        monkeypatch.setattr(predictor, "tokenizer", rules)
+    (answer,) = assert_same_answers(
+        predictor, export_again(name), [{"sentence": "Rome 東京です, ภาษา."}]
+    )
+    assert answer["tokens"][1:3] == ["東", "京"]
 
 
 def test_failure_leaves_the_old_folder_as_it_was(exported, export_again, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from allennlp.interpret.saliency_interpreters import (
 
 from allennlp_nef.data.chunks import chunks_of
 from allennlp_nef.data.dataset_readers.conll_tags import read_columns
+from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
 from tests.predictors.small_models import train
@@ -200,6 +201,13 @@ class TestText:
         assert ner.predict(["in", "Lisbon."])["tokens"] == ["in", "Lisbon."]
         predictor = predictor_of("ner", tokenizer=tokenizer)
         assert predictor.predict("in Lisbon.")["tokens"] == ["in", "Lisbon."]
+
+    def test_tokenizer_of_the_reader_splits_sentences_unless_the_option_is_set(self, monkeypatch):
+        _, reader = train("ner")
+        monkeypatch.setattr(reader, "tokenizer", PunctuationTokenizer(split_cjk=True))
+        assert predictor_of("ner").predict("東京 ok")["tokens"] == ["東", "京", "ok"]
+        given = predictor_of("ner", tokenizer="punctuation")
+        assert given.predict("東京 ok")["tokens"] == ["東京", "ok"]
 
 
 class TestSaliency:

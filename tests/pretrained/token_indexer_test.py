@@ -3,9 +3,10 @@
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import TokenIndexer
+from allennlp.data import DatasetReader, TokenIndexer
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_nef.data.dataset_readers import conll_tags  # noqa: F401  # registers the reader
 from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 from tests.small_transformer import SAVE, pieces_of
 
@@ -68,6 +69,11 @@ def test_an_archive_uses_its_own_tokenizer(tmp_path):
     params = {"type": "word_pieces", "model_name": "/none"}
     indexer = TokenIndexer.from_params(Params(dict(params)), serialization_dir=str(tmp_path))
     assert indexer.tokenizer.is_fast
+    splitter = {"tokenizer": {"type": "punctuation", "pieces_of": "/none"}}
+    reader = DatasetReader.from_params(
+        Params({"type": "conll_tags", **splitter}), serialization_dir=str(tmp_path)
+    )
+    assert reader.tokenizer.pieces is indexer.tokenizer.backend_tokenizer
     training = {"serialization_dir": str(tmp_path), "local_rank": 0}
     assert archived_transformer(training) is None
     with pytest.raises(ConfigurationError):

@@ -159,7 +159,18 @@ class SentenceReader(NefDatasetReader):
     An instance has the fields `tokens` (`TextField`), `tags` (`TagsField`, if the tags are known) and `metadata`, a
     dict with `words`, `tags` and, for a sentence of a file, its parsed lines as `sentence`. If no word of a data path
     has a gold tag, its sentences are unlabeled, and a warning says so.
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional (default = `None`, the rules of `punctuation`)
+        Splits the strings in requests into words. The words of files are never split.
+    token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `NefDatasetReader`.
     """
+
+    def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tokenizer = tokenizer or PUNCTUATION
 
     def _without_long(self, file_path: Any) -> Iterator[Any]:
         examples = super()._without_long(file_path)

@@ -142,8 +142,8 @@ class ConllTagsReader(SentenceReader):
         The scheme of the instances' tags: "BIO" or "BIOUL". None: the tags of the file, which can be any labels.
     comment_prefix : `str`, optional (default = `None`, there are no comments)
         The start of comment lines. For GermEval 2014, which has the words in column 1, this is `"#"`.
-    token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `NefDatasetReader`.
+    tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `SentenceReader` and `NefDatasetReader`.
     """
 
     writers: ClassVar[dict[str, Writer]] = {"conll": write_conll}

@@ -226,8 +226,8 @@ class ConlluTagsReader(SentenceReader):
 
     column : `str`, optional (default = `"upos"`)
         "upos", "xpos" or "feats".
-    token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `NefDatasetReader`.
+    tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `SentenceReader` and `NefDatasetReader`.
     """
 
     writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu}
