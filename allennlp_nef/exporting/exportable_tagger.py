@@ -22,7 +22,7 @@ from allennlp_nef.modules.attention_transforms import ConstrainedSoftmaxTransfor
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
 from allennlp_nef.nn.constrained_softmax import solve
-from allennlp_nef.nn.sketching import SketchState, windows
+from allennlp_nef.nn.sketching import SketchState, attention_and_update, sketch, windows
 from allennlp_nef.nn.util import exclude_scores, zero_padding
 from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, WordPiecesEmbedder
 from allennlp_nef.qe.model import WordQeTagger
@@ -249,10 +249,7 @@ def _gru(gates: Tensor, recurrent: Tensor, state: tuple[Tensor, ...]) -> tuple[T
 
 
 class ExportableSketching(torch.nn.Module):
-    """`neural_easy_first` in which all sentences of a batch do the same number of steps.
-
-    A fixed number of steps is written out in the graph; N = L is a loop. For the equations see `nn.sketching`.
-    """
+    """`neural_easy_first`. A fixed number of steps is written out in the graph; N = L is a loop."""
 
     def __init__(self, decoder: Seq2SeqEncoder) -> None:
         super().__init__()
@@ -264,45 +261,41 @@ class ExportableSketching(torch.nn.Module):
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """h (batch, tokens, input_dim), 0 in padding -> [h; s^N] or s^N."""
-        decoder = self.decoder
-        p = linear(windows(inputs, decoder.context_size), decoder.input_weight, decoder.bias)
-        lengths = mask.sum(-1, keepdim=True)
-        sketch_dim = len(decoder.bias) - len(decoder.attention_vector)
-        sketches = inputs.new_zeros(1, 1, sketch_dim).expand(*mask.shape, sketch_dim).clone()
-        # The number of the step, the sketches and the coverage.
-        state = torch.zeros((), dtype=torch.long), sketches, torch.zeros_like(inputs[..., 0])
+        decoder, num_steps = self.decoder, self.decoder.num_steps
+        weight, vector, size = decoder.sketch_weight, decoder.attention_vector, decoder.context_size
+        p = linear(windows(inputs, size), decoder.input_weight, decoder.bias)
+        single = decoder.sketch_update == "single"
+        if isinstance(num_steps, int):
+            sketches = sketch(
+                p, weight, vector, self._attention, mask, num_steps, size, single
+            ).sketches
+            return decoder._output(inputs, sketches)
+        from torch._higher_order_ops import while_loop
+
+        lengths = mask.sum(-1)
 
         def step(
             number: Tensor, sketches: Tensor, coverage: Tensor
         ) -> tuple[Tensor, Tensor, Tensor]:
-            a = p + linear(windows(sketches, decoder.context_size), decoder.sketch_weight)
-            a_z, a_s = a.split([len(decoder.attention_vector), sketch_dim], -1)
-            z = a_z.tanh() @ decoder.attention_vector  # Eq. 2
-            alpha = self._attention(z, coverage, mask) * (number < lengths)  # Eq. 3
-            weights = alpha.unsqueeze(-1)
-            if decoder.sketch_update == "single":
-                a_s = (weights * a_s).sum(1, keepdim=True)
-            return number + 1, sketches + weights * a_s.tanh(), coverage + alpha  # Eqs. 4 and 7
+            a = p + linear(windows(sketches, size), weight)
+            state: Any = SketchState(number, coverage, mask, lengths)  # type: ignore[arg-type]
+            alpha, t = attention_and_update(a, vector, self._attention, state, single)
+            return number + 1, sketches + alpha.unsqueeze(-1) * t, coverage + alpha
 
-        if isinstance(decoder.num_steps, int):
-            for _ in range(decoder.num_steps):
-                state = step(*state)
-        else:
-            from torch._higher_order_ops import while_loop
+        sketch_dim = len(weight) - len(vector)
+        sketches = inputs.new_zeros(1, 1, sketch_dim).expand(*mask.shape, sketch_dim).clone()
+        state = torch.zeros((), dtype=torch.long), sketches, torch.zeros_like(inputs[..., 0])
+        longest = lengths.max()
+        sketches = while_loop(lambda number, *_: number < longest, step, state)[1]
+        return decoder._output(inputs, sketches)
 
-            longest = lengths.max()
-            state = while_loop(lambda number, *_: number < longest, step, state)
-        return torch.cat([inputs, state[1]], -1) if decoder.concat_input else state[1]
-
-    def _attention(self, z: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
+    def _attention(self, z: Tensor, state: SketchState) -> Tensor:
         """alpha (batch, tokens), from the scores and the coverage."""
         attention: Any = self.decoder.attention
-        state = SketchState(0, coverage, mask, mask.sum(-1))
         if isinstance(attention, SoftmaxTransform):
-            weights: Tensor = attention(z, state)
-            return weights
+            return attention(z, state)
         z = attention.adjusted_scores(z, state)
-        bounds = (mask.to(z.dtype) - coverage).clamp(0, 1)
+        bounds = (state.mask.to(z.dtype) - state.coverage).clamp(0, 1)
         # The exponentials in ONNX's logarithms of sums would vanish below -80.
         highest = exclude_scores(z, bounds <= 0).amax(-1, keepdim=True)
         return solve((z - highest).clamp(-80, 0), bounds)[0]

@@ -25,7 +25,7 @@ from allennlp_nef.nn.util import float32_at_least, zero_padding
 
 
 class SketchState(NamedTuple):
-    """What an attention transform can use, beside the scores. It holds only the sentences that do this step."""
+    """What an attention transform can use besides the scores."""
 
     step: int
     """The number of completed steps, n - 1."""
@@ -51,9 +51,9 @@ class SketchResult(NamedTuple):
 
 Attend = Callable[[torch.Tensor, SketchState], torch.Tensor]
 """Attention scores z (batch, tokens) and the state -> attention weights alpha (batch, tokens)."""
-ScoreUpdates = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""The update t_i that each word would get (batch, tokens, sketch_dim), and the positions of these sentences in the
-whole batch (batch,) -> the best tag score of each word after the update (batch, tokens)."""
+ScoreUpdates = Callable[[torch.Tensor], torch.Tensor]
+"""The update t_i that each word would get (batch, tokens, sketch_dim) -> its best tag score after the update (batch,
+tokens)."""
 
 
 def windows(states: torch.Tensor, context_size: int) -> torch.Tensor:
@@ -72,13 +72,13 @@ def sketch(
     attention_vector: torch.Tensor,
     attend: Attend,
     mask: torch.Tensor,
-    num_steps: torch.Tensor,
+    num_steps: int,
     context_size: int,
     single: bool = False,
     score_updates: ScoreUpdates | None = None,
     trace: bool = False,
 ) -> SketchResult:
-    """Computes the sketches of a batch. It waits for the device once, to read the number of steps.
+    """Computes the sketches of a batch. It never waits for the device.
 
     # Parameters
 
@@ -91,8 +91,8 @@ def sketch(
     attend : `Attend`
         rho.
     mask : `torch.BoolTensor`, (batch, tokens)
-    num_steps : `torch.LongTensor`, (batch,)
-        N of each sentence.
+    num_steps : `int`
+        N, at least 1. A sentence does at most as many steps as it has words; after that its attention is 0.
     context_size : `int`
         The number of words on each side of a window.
     single : `bool`, optional (default = `False`)
@@ -102,55 +102,57 @@ def sketch(
     trace : `bool`, optional (default = `False`)
         Whether to return the attention and the sketches of all steps.
     """
-    dim = len(attention_vector)  # the first columns, those of the attention
-    vector = attention_vector.to(preactivation.dtype)
+    p, dim = preactivation, len(attention_vector)
     # (sketch_dim, window * rows): maps t to what it adds to a, for each place in a window.
     by_place = sketch_weight.unflatten(1, (2 * context_size + 1, -1)).permute(2, 1, 0).flatten(1)
-    # Sentences with more steps come first, so that the ones that still have steps are a slice.
-    num_steps, order = num_steps.sort(descending=True, stable=True)
-    steps = num_steps.tolist()
-    last = max([1, *steps]) - 1
-    p, is_word = preactivation.index_select(0, order), mask[order]
-    lengths = is_word.sum(-1)
+    lengths = mask.sum(-1)
     sketches = p.new_zeros(*mask.shape, len(sketch_weight) - dim)  # s^0
     coverage = torch.zeros_like(mask, dtype=float32_at_least(p.dtype))
     # W_s * s^0 is zero. A single step computes it all the same: distributed training needs a gradient of W_s.
-    a = p if last else p + linear(windows(sketches, context_size), sketch_weight)
-    finished: list[torch.Tensor] = []
+    a = p if num_steps > 1 else p + linear(windows(sketches, context_size), sketch_weight)
     attention, history = [], []
-    for step in range(last + 1):
-        active = sum(step < n for n in steps)
-        if active < len(sketches):
-            finished.insert(0, sketches[active:])
-            carried = p, a, is_word, lengths, sketches, coverage
-            p, a, is_word, lengths, sketches, coverage = (x[:active] for x in carried)
-        a_s = a[..., dim:]
-        hidden = (a[..., :dim] if single else a).tanh()  # one call for both halves of NEF-F
-        z = (hidden[..., :dim] @ vector).to(coverage.dtype)  # (batch, tokens)
-        scorer = score_updates and partial(_tag_scores, score_updates, a_s, order[:active])
-        alpha = attend(z, SketchState(step, coverage, is_word, lengths, scorer)).to(coverage.dtype)
+    for step in range(num_steps):
+        scorer = score_updates and partial(_tag_scores, score_updates, a[..., dim:])
+        state = SketchState(step, coverage, mask, lengths, scorer)
+        alpha, t = attention_and_update(a, attention_vector, attend, state, single)
         coverage = coverage + alpha
         weights = alpha.to(p.dtype).unsqueeze(-1)  # (batch, tokens, 1)
-        # (batch, tokens, sketch_dim); for NEF-S (batch, 1, sketch_dim)
-        t = (weights.transpose(1, 2) @ a_s).tanh() if single else hidden[..., dim:]
         sketches = torch.addcmul(sketches, weights, t)
         if trace:
-            attention.append(pad(alpha, (0, 0, 0, len(order) - active)))
-            history.append(torch.cat([sketches, *finished]))
-        if step < last and single:  # the step adds the rank-one term alpha t^T to s
+            attention.append(alpha)
+            history.append(sketches)
+        if step < num_steps - 1 and single:  # the step adds the rank-one term alpha t^T to s
             columns = (t.squeeze(1) @ by_place).unflatten(1, (-1, len(sketch_weight)))
             a = a.baddbmm(windows(weights, context_size), columns)
-        elif step < last:
+        elif step < num_steps - 1:
             a = p + linear(windows(sketches, context_size), sketch_weight)
-    restored = order.argsort()
-    sketches = torch.cat([sketches, *finished]).index_select(0, restored)
     sketches = zero_padding(sketches, mask)  # already 0; this stops the gradients of padding
     if not trace:
         return SketchResult(sketches, None, None)
-    stacked = (torch.stack(tensors, 1)[restored] for tensors in (attention, history))
-    return SketchResult(sketches, *stacked)
+    return SketchResult(sketches, torch.stack(attention, 1), torch.stack(history, 1))
+
+
+def attention_and_update(
+    a: torch.Tensor,
+    attention_vector: torch.Tensor,
+    attend: Attend,
+    state: SketchState,
+    single: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """alpha (batch, tokens) and t (batch, tokens, sketch_dim) of a step; for NEF-S, t is (batch, 1, sketch_dim).
+
+    For `a` see above: (batch, tokens, preattention_dim + sketch_dim).
+    """
+    dim = len(attention_vector)  # the first columns, those of the attention
+    a_s = a[..., dim:]
+    hidden = (a[..., :dim] if single else a).tanh()  # one call for both halves of NEF-F
+    z = (hidden[..., :dim] @ attention_vector.to(a.dtype)).to(state.coverage.dtype)
+    alpha = attend(z, state).to(z.dtype) * (state.step < state.lengths).unsqueeze(-1)
+    if single:
+        return alpha, (alpha.to(a.dtype).unsqueeze(1) @ a_s).tanh()
+    return alpha, hidden[..., dim:]
 
 
 @torch.no_grad()
-def _tag_scores(score: ScoreUpdates, a_s: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    return score(a_s.tanh(), positions)
+def _tag_scores(score: ScoreUpdates, a_s: torch.Tensor) -> torch.Tensor:
+    return score(a_s.tanh())

@@ -26,7 +26,7 @@ def problem(lengths, dtype=torch.float64, tokens=None):
 
 
 def run(inputs, mask, single, transform, max_steps=99, **options):
-    num_steps = mask.sum(-1).clamp(max=max_steps)
+    num_steps = min(max_steps, int(mask.sum(-1).max()))
     return sketch(*inputs, transform, mask, num_steps, CONTEXT_SIZE, single, **options)
 
 
@@ -78,27 +78,24 @@ def test_bfloat16_has_the_error_of_rounding(single):
 
 @both_forms
 def test_tag_scores_are_those_of_the_updates_of_each_sentence(single):
-    """They come without gradient, with the positions of the sentences in the batch."""
+    """They come without gradient."""
     inputs, mask = problem([1, 4, 2])
-    seen = []
 
-    def score_updates(updates, positions):
+    def score_updates(updates):
         assert not updates.requires_grad
-        seen.append(positions.tolist())
         return updates.sum(-1)
 
     class ByTagScore(ConstrainedSoftmaxTransform):
         def adjusted_scores(self, scores, state):
             tag_scores = state.tag_scores()
             if state.step == 0:  # s^0 = 0
-                updates = inputs[0][seen[0], :, PREATTENTION_DIM:].tanh()
+                updates = inputs[0][..., PREATTENTION_DIM:].tanh()
                 torch.testing.assert_close(tag_scores, updates.sum(-1))
             return super().adjusted_scores(scores, state) + tag_scores
 
     found = run(inputs, mask, single, ByTagScore(), score_updates=score_updates)
     found.sketches.sum().backward()
     assert all(x.grad.isfinite().all() for x in inputs)
-    assert seen == [[1, 2, 0], [1, 2], [1], [1]]
 
 
 @both_forms

@@ -125,9 +125,9 @@ class NeuralEasyFirst(TracedEncoder):
         if mask is None:
             mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
         inputs = zero_padding(inputs, mask)
-        lengths = num_steps = mask.sum(-1)
+        num_steps = max(1, inputs.size(1))
         if isinstance(self.num_steps, int):
-            num_steps = lengths.clamp(max=self.num_steps)
+            num_steps = min(num_steps, self.num_steps)
         preactivation = linear(windows(inputs, self.context_size), self.input_weight, self.bias)
         sketches, attention, history = sketch(
             preactivation,
@@ -145,19 +145,16 @@ class NeuralEasyFirst(TracedEncoder):
         if attention is None or history is None:
             return output, None
         after = history.unbind(1)
+        num_rows = mask.sum(-1).clamp(max=num_steps)
         return output, EncoderTrace(
-            attention, num_steps, lambda step: self._output(inputs, after[step])
+            attention, num_rows, lambda step: self._output(inputs, after[step])
         )
 
     def _tag_scores(
-        self,
-        tag_scorer: TagScorer,
-        inputs: torch.Tensor,
-        updates: torch.Tensor,
-        positions: torch.Tensor,
+        self, tag_scorer: TagScorer, inputs: torch.Tensor, updates: torch.Tensor
     ) -> torch.Tensor:
-        """The best tag score of each word with these updates, for the sentences at these positions: (batch, tokens)."""
-        return tag_scorer(self._output(inputs[positions], updates)).amax(-1)
+        """The best tag score of each word with these updates: (batch, tokens)."""
+        return tag_scorer(self._output(inputs, updates)).amax(-1)
 
     def _output(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:
         """[h; s], or s alone: (..., tokens, output_dim)."""
