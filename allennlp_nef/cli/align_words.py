@@ -60,8 +60,7 @@ def align_words(
     aligner: str | None = None,
     learn_aligner: str | None = None,
 ) -> int:
-    """
-    Aligns the words of two files and writes the alignments. Returns the number of links.
+    """Aligns the words of two files and writes the alignments. Returns the number of links.
 
     # Parameters
 

@@ -74,8 +74,7 @@ def calibrate(
     cuda_device: int = -1,
     trust: bool = False,
 ) -> dict[str, Any]:
-    """
-    Writes a copy of an archive with a temperature and a threshold that fit labeled data.
+    """Writes a copy of an archive with a temperature and a threshold that fit labeled data.
 
     The parameters are the options of `allennlp-nef calibrate`; `data` can be any data path of the model's reader.
 

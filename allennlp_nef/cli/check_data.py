@@ -63,8 +63,7 @@ def check_data(
     test: Any = None,
     overrides: str = "",
 ) -> dict[str, dict[str, Any]]:
-    """
-    Reads data as training would and counts what is in them.
+    """Reads data as training would and counts what is in them.
 
     The parameters are the options of `allennlp-nef check-data`. `train`, `dev` and `test` can be any data paths of the
     reader, or the JSON of one.

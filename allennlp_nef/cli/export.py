@@ -45,8 +45,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
 
 
 def export(archive: str, folder: str, *, int8: bool = False, trust: bool = False) -> list[str]:
-    """
-    Writes a folder that tags without torch. Returns the names of the files.
+    """Writes a folder that tags without torch. Returns the names of the files.
 
     The parameters are the options of `allennlp-nef export`.
 

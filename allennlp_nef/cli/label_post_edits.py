@@ -42,8 +42,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
 def label_post_edits(
     translations: str, post_edits: str, *, output: str, eos: bool = False
 ) -> dict[str, Any]:
-    """
-    Writes the tags and the HTER of post-edited translations.
+    """Writes the tags and the HTER of post-edited translations.
 
     The parameters are the options of `allennlp-nef label-post-edits`.
 

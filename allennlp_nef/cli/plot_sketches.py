@@ -83,8 +83,7 @@ def plot_sketches(
     cuda_device: int = -1,
     trust: bool = False,
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """
-    Writes heat maps of the attention of a tagger into a folder.
+    """Writes heat maps of the attention of a tagger into a folder.
 
     The parameters are the options of `allennlp-nef plot-sketches`.
 

@@ -18,8 +18,7 @@ def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[s
 
 @lru_cache(maxsize=2**16)
 def case_of(word: str) -> str:
-    """
-    The case of a word, one of `CASES`.
+    """The case of a word, one of `CASES`.
 
     A number has digits and no letters; an alphanumeric word has both. A capitalized word has one upper-case letter, its
     first character. Punctuation and words of scripts without case are "other".
@@ -38,8 +37,7 @@ def case_of(word: str) -> str:
 
 @TokenIndexer.register("affixes")
 class AffixesIndexer(TokenIndexer):
-    """
-    Indexes the prefixes and suffixes of words and optionally their case, for the token embedder `affixes`.
+    """Indexes the prefixes and suffixes of words and optionally their case, for the token embedder `affixes`.
 
     Section 5.1 of Martins & Kreutzer (EMNLP 2017) uses prefixes and suffixes of 1 to 4 characters. A shorter word is
     its own affix. Each side and length has its own vocabulary namespace, from "<namespace>_prefix_1" to

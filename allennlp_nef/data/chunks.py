@@ -85,8 +85,7 @@ def encode_chunks(chunks: Iterable[Chunk], length: int, scheme: str) -> list[str
 
 
 def convert_tags(tags: Sequence[Any], scheme: str) -> list[Any]:
-    """
-    Encodes the chunks of a sentence in one of the `SCHEMES`. None, the tag of a word without a gold tag, stays None;
+    """Encodes the chunks of a sentence in one of the `SCHEMES`. None, the tag of a word without a gold tag, stays None;
     such a word is inside of a chunk that continues after it. Raises the `ValueError` of `split_tag`.
     """
     filled: list[str] = []

@@ -16,8 +16,7 @@ Item = TypeVar("Item")
 
 
 def data_paths(path: Any, ending: str = "") -> list[Any]:
-    """
-    The files of a data path: a list stands for all of its items, a pattern such as `data/*.conll` for the files that
+    """The files of a data path: a list stands for all of its items, a pattern such as `data/*.conll` for the files that
     match it, in alphabetical order, and any other path for itself.
 
     # Parameters
@@ -58,9 +57,8 @@ def is_json_lines(path: str) -> bool:
 def read_lines(
     path: str, encoding: str = "utf-8", keepends: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """
-    Yields the number of each line, from 1, and the line. Lines end in LF or CR LF; the last line end may be missing. A
-    byte order mark at the start of a UTF-8 file is dropped. A file whose name ends in `.gz` is decompressed.
+    """Yields the number of each line, from 1, and the line. Lines end in LF or CR LF; the last line end may be missing.
+    A byte order mark at the start of a UTF-8 file is dropped. A file whose name ends in `.gz` is decompressed.
 
     # Parameters
 
@@ -114,9 +112,9 @@ def parse_lines(
     encoding: str = "utf-8",
     has_fields: bool = False,
 ) -> Iterator[tuple[int, Item]]:
-    """
-    Yields the number of each line that is not blank, and what `parse` returns for the line. A `ValueError` from `parse`
-    becomes a `DataFormatError` with the path and the line number. If lines have fields, `check_separator` checks them.
+    """Yields the number of each line that is not blank, and what `parse` returns for the line. A `ValueError` from
+    `parse` becomes a `DataFormatError` with the path and the line number. If lines have fields, `check_separator`
+    checks them.
     """
     lines = read_lines(path, encoding)
     for number, line in check_separator(path, lines) if has_fields else lines:
@@ -157,8 +155,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def check_separator(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """
-    Yields the numbered lines of a file again. `split_fields` splits them.
+    """Yields the numbered lines of a file again. `split_fields` splits them.
 
     # Raises
 
@@ -185,8 +182,7 @@ def split_fields(line: str) -> list[str]:
 
 
 def find_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """
-    The start and the end (exclusive) of each word in a text, in characters from 0. Only whitespace may stand between
+    """The start and the end (exclusive) of each word in a text, in characters from 0. Only whitespace may stand between
     the words.
 
     # Raises

@@ -15,8 +15,7 @@ from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 
 @Tokenizer.register("punctuation")
 class PunctuationTokenizer(Tokenizer):
-    """
-    Splits text at whitespace, and punctuation from words, with one regular expression.
+    """Splits text at whitespace, and punctuation from words, with one regular expression.
 
     Punctuation within a word stays: "well-known", "1,000.5", "10:30", "l'homme", "AT&T", "a@b.org", "@user" and "#tag"
     are one token each. So are addresses, abbreviations such as "U.S." and repeated marks such as "...". "Lisbon." is
@@ -54,10 +53,9 @@ _CJK = ("ja", "ko", "cjk")
 
 @Tokenizer.register("sacremoses")
 class SacremosesTokenizer(Tokenizer):
-    """
-    The Moses tokenizer in the package sacremoses (the extra `tokenize`), without escaping: `&` stays `&`. Tokens have
-    their positions in the text as `idx` and `idx_end`. If Moses drops or changes characters of a text, such as control
-    characters, the text is split at whitespace instead.
+    """The Moses tokenizer in the package sacremoses (the extra `tokenize`), without escaping: `&` stays `&`. Tokens
+    have their positions in the text as `idx` and `idx_end`. If Moses drops or changes characters of a text, such as
+    control characters, the text is split at whitespace instead.
 
     # Parameters
 
@@ -92,8 +90,7 @@ Offsets = list[tuple[int, int]]
 
 
 def split_text(text: str, tokenizer: Tokenizer) -> tuple[list[str], Offsets]:
-    """
-    The words of a text and their offsets.
+    """The words of a text and their offsets.
 
     # Raises
 

@@ -28,8 +28,7 @@ LETTER = 0.055  # the height of a letter of a slanted label
 def heat_map(
     answers: Sequence[Mapping[str, Any]], descriptions: Sequence[Mapping[str, Any]]
 ) -> StyledFigure:
-    """
-    Draws where a sentence was attended to, one map below the other if there are several models.
+    """Draws where a sentence was attended to, one map below the other if there are several models.
 
     The words stand above a map and their predicted tags below it, both in the color of the tag. A wrong tag is followed
     by the gold one, as in "VERB \u2260 NOUN". Step 1 is at the top.

@@ -18,8 +18,8 @@ def reliability_plot(
     series: Sequence[tuple[Bins, float]],
     threshold: float | None = None,
 ) -> StyledFigure:
-    """
-    Draws the share of BAD words against the predicted probability of BAD, and below it the number of words in each bin.
+    """Draws the share of BAD words against the predicted probability of BAD, and below it the number of words in each
+    bin.
 
     # Parameters
 

@@ -41,8 +41,7 @@ _HEIGHT, _ROW_HEIGHT, _MAX_HEIGHT = 650, 30, 950  # of a replay in a notebook, i
 
 
 def page_of(models: Sequence[Mapping[str, Any]]) -> str:
-    """
-    The HTML page that replays how models tagged sentences.
+    """The HTML page that replays how models tagged sentences.
 
     # Parameters
 

@@ -122,9 +122,8 @@ def without_bioul(sentences: Tags) -> Tags:
 
 
 def paired(gold: Tags, predicted: Tags) -> list[tuple[Sequence[Any], Sequence[Any]]]:
-    """
-    The gold and predicted tags of each sentence, without the words whose gold tag is None. Raises `ValueError` if the
-    numbers of tags differ.
+    """The gold and predicted tags of each sentence, without the words whose gold tag is None. Raises `ValueError` if
+    the numbers of tags differ.
     """
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError(

@@ -1,5 +1,4 @@
-"""
-A word aligner that learns from sentences with alignments, and its file. Needs only NumPy, and scikit-learn to learn.
+"""A word aligner that learns from sentences with alignments, and its file. Needs only NumPy, and scikit-learn to learn.
 
 The probability of a link is a logistic regression. Its features are how often the two words, and their first letters,
 were linked in the training data, whether the words are alike, and how far the link is from the diagonal. Two more
@@ -169,8 +168,7 @@ def _rivals(p: ndarray) -> ndarray:
 
 
 def learn_aligner(pairs: Iterable[AlignedPair]) -> WordAligner:
-    """
-    Learns an aligner from sentences with alignments; pairs without links do not count.
+    """Learns an aligner from sentences with alignments; pairs without links do not count.
 
     Every eighth pair, or fewer, is held out: the weights are fitted to these pairs, with the counts of the other ones.
     The final counts include all pairs.
@@ -219,8 +217,7 @@ def _regression(tables: Sequence[ndarray], labels: ndarray) -> list[float]:
 
 
 def save_aligner(aligner: WordAligner, path: str) -> None:
-    """
-    Writes an aligner as gzipped JSON. Equal aligners have equal files. Raises a `UserError` if it is larger than
+    """Writes an aligner as gzipped JSON. Equal aligners have equal files. Raises a `UserError` if it is larger than
     `MAX_BYTES`, which `load_aligner` would not read.
     """
     counts: dict[str, dict[str, int]] = {}
@@ -238,9 +235,8 @@ def save_aligner(aligner: WordAligner, path: str) -> None:
 
 
 def load_aligner(path: str, file: IO[bytes] | None = None) -> WordAligner:
-    """
-    Reads an aligner from a path, or from an open file; errors then use the path as its name. Raises a `DataFormatError`
-    if the file is not an aligner or is larger than `MAX_BYTES`.
+    """Reads an aligner from a path, or from an open file; errors then use the path as its name. Raises a
+    `DataFormatError` if the file is not an aligner or is larger than `MAX_BYTES`.
     """
     try:
         with gzip.open(file or path) as content_file:

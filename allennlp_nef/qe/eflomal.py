@@ -35,8 +35,8 @@ def align_with_eflomal(sentences: Sequence[Sentence]) -> list[list[Link]]:
 
 
 def symmetrize(forward: Iterable[Link], reverse: Iterable[Link]) -> list[Link]:
-    """
-    Combines the alignments of two directions by grow-diag-final-and (Koehn et al., IWSLT 2005). Returns sorted links.
+    """Combines the alignments of two directions by grow-diag-final-and (Koehn et al., IWSLT 2005). Returns sorted
+    links.
 
     The result starts with the links that both directions contain. A link of one direction that is adjacent to a link of
     the result, diagonals included, is added if one of its words has no link. Finally, links of the forward and then of

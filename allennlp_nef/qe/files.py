@@ -1,5 +1,4 @@
-"""
-Files of word-level quality estimation: sentences, their translations, and what is known about the translations.
+"""Files of word-level quality estimation: sentences, their translations, and what is known about the translations.
 
 A data path is one of
 
@@ -99,8 +98,7 @@ class ReadOptions:
 
 
 def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
-    """
-    Reads and checks the sentences of a data path.
+    """Reads and checks the sentences of a data path.
 
     # Raises
 
@@ -235,8 +233,7 @@ def _split_at_whitespace(text: str) -> tuple[list[str], Offsets]:
 def read_parallel(
     files: Mapping[str, str], has_fields: bool = False
 ) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """
-    Reads files in lockstep. Yields the line of each part, and `path:line` of each part for errors. If the lines have
+    """Reads files in lockstep. Yields the line of each part, and `path:line` of each part for errors. If the lines have
     fields, such as words, `check_separator` checks them. Raises a `DataFormatError` if the files have different numbers
     of lines.
     """

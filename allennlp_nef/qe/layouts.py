@@ -1,5 +1,4 @@
-"""
-The file layouts of the WMT shared tasks on word-level quality estimation.
+"""The file layouts of the WMT shared tasks on word-level quality estimation.
 
 A line of tags for a translation of n words:
 
@@ -64,8 +63,7 @@ def bad_ids_of(labels: Sequence[str]) -> list[int]:
 def split_tags(
     text: str, words: list[str], where: str, tagged: str = "target", eos: bool = False
 ) -> list[str]:
-    """
-    The tags of a line, whose layout follows from their number.
+    """The tags of a line, whose layout follows from their number.
 
     # Parameters
 
@@ -125,8 +123,7 @@ def interleave(gaps: Sequence[str], words: Sequence[str]) -> list[str]:
 def tagged_side(
     tagged: str, source: list[str], target: list[str], alignments: Sequence[Link]
 ) -> tuple[list[str], list[str], Sequence[Link]]:
-    """
-    The tokens that get tags, the words of the other side, and the links between them.
+    """The tokens that get tags, the words of the other side, and the links between them.
 
     # Parameters
 
@@ -150,8 +147,7 @@ def tagged_side(
 
 
 def parse_links(value: Any, source_length: int, target_length: int, where: str) -> list[Link]:
-    """
-    The pairs (source index, target index) of a text such as `0-0 1-2`, or of a list of such texts and of pairs.
+    """The pairs (source index, target index) of a text such as `0-0 1-2`, or of a list of such texts and of pairs.
 
     # Raises
 
@@ -175,8 +171,7 @@ def parse_links(value: Any, source_length: int, target_length: int, where: str) 
 def check_words(
     source: list[str], target: list[str], tagged: str, where: Mapping[str, str]
 ) -> None:
-    """
-    Raises a `DataFormatError` for a sentence without words, and for an `<EOS>` anywhere but after the words of a
+    """Raises a `DataFormatError` for a sentence without words, and for an `<EOS>` anywhere but after the words of a
     translation whose gaps are not tagged.
     """
     for part, words in (("source", source), ("target", without_eos(target))):
@@ -198,9 +193,8 @@ class Table(NamedTuple):
 
 
 def read_table(path: str, widths: Sequence[int], encoding: str = "utf-8") -> Table:
-    """
-    Reads a table whose layout is known by its number of columns, which is one of the `widths`: 5, 6 or 7 for words, 7
-    or 9 for spans, 4 for scores. Rows may end in a tab.
+    """Reads a table whose layout is known by its number of columns, which is one of the `widths`: 5, 6 or 7 for words,
+    7 or 9 for spans, 4 for scores. Rows may end in a tab.
 
     # Raises
 

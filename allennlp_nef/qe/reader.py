@@ -34,8 +34,7 @@ from allennlp_nef.qe.writers import WRITERS
 
 @DatasetReader.register("wmt_word_qe")
 class WmtWordQeReader(NefDatasetReader):
-    """
-    Reads the word-level quality estimation data of the WMT shared tasks: sentences, their machine translations, word
+    """Reads the word-level quality estimation data of the WMT shared tasks: sentences, their machine translations, word
     alignments, and a tag, OK or BAD, for each word of the translation. `allennlp_nef.qe.files` describes data paths and
     files. Error spans become tags: a word is BAD if a span covers one of its characters.
 

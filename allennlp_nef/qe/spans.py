@@ -1,5 +1,4 @@
-"""
-Error spans: their files, and their conversion from and to tags of words.
+"""Error spans: their files, and their conversion from and to tags of words.
 
 A span is the start and the end (exclusive) of an error in a translation, in characters (Unicode code points) from 0,
 and its severity. An empty span marks an omission before the word to its right, or at the end of the text. Two kinds of
@@ -74,8 +73,7 @@ class Segment:
 
 
 def read_segments(path: str) -> Iterator[Segment]:
-    """
-    The translations of a `.jsonl` file in the format ESA, or of a table of WMT23.
+    """The translations of a `.jsonl` file in the format ESA, or of a table of WMT23.
 
     # Raises
 
@@ -162,8 +160,7 @@ def _field(value: Any, name: str, kind: type) -> Any:
 
 
 def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
-    """
-    The span of an error in a text. Raises `ValueError` if it is not within the text or its severity is not known.
+    """The span of an error in a text. Raises `ValueError` if it is not within the text or its severity is not known.
 
     A span that ends one character after the text is cut: the development data of WMT23 contain one.
     """
@@ -180,8 +177,7 @@ def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
 def project_spans(
     text: str, spans: Sequence[ErrorSpan], offsets: Offsets, severities: bool = False
 ) -> list[str]:
-    """
-    Converts error spans to a tag for each word of a text and for `<EOS>`: n+1 tags for n words, as in WMT22 and 23.
+    """Converts error spans to a tag for each word of a text and for `<EOS>`: n+1 tags for n words, as in WMT22 and 23.
 
     A word is BAD if a span covers one of its characters. A span that covers no word marks an omission, so the word that
     begins after it is BAD.
@@ -205,8 +201,7 @@ def project_spans(
 
 
 def token_offsets(metadata: Mapping[str, Any]) -> tuple[str, list[tuple[int, int]]]:
-    """
-    The text of the tagged words of an instance, and the start and the end of each word. If the metadata contain no
+    """The text of the tagged words of an instance, and the start and the end of each word. If the metadata contain no
     text, it consists of the words, separated by blanks. An `<EOS>` that is not in the text is empty, at its end.
     """
     words = metadata["words"]
@@ -222,8 +217,7 @@ def token_offsets(metadata: Mapping[str, Any]) -> tuple[str, list[tuple[int, int
 def join_bad_words(
     text: str, offsets: Offsets, tags: Sequence[str], probabilities: Sequence[float]
 ) -> list[PredictedSpan]:
-    """
-    Converts tags of words to error spans. Adjacent words with the same tag become one span, with the text between
+    """Converts tags of words to error spans. Adjacent words with the same tag become one span, with the text between
     them. A word without characters, such as `<EOS>`, is an empty span of its own.
 
     # Parameters

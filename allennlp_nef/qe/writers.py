@@ -45,8 +45,7 @@ def write_text(reader: Any, prediction: Prediction) -> str:
 def write_rows(
     reader: Any, prediction: Prediction, header_lines: int = 0, kind: str | None = None
 ) -> str:
-    """
-    Rows of a submission of tags: method, sentence, word index, word, tag. With header lines, two for WMT20 and 21 or
+    """Rows of a submission of tags: method, sentence, word index, word, tag. With header lines, two for WMT20 and 21 or
     three for WMT22 and 23, the rows start with language pair, method and kind.
 
     The rows of a model of words and gaps are the words or, if `kind` is "gap", the gaps.

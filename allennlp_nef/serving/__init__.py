@@ -29,8 +29,7 @@ def create_app(
     page: str | None = None,
     **options: Any,
 ) -> "Flask":
-    """
-    Creates an application with the paths
+    """Creates an application with the paths
 
     - `POST /predict`: the answer to a request, a JSON object, or the answers to a list of requests;
     - `GET /describe`: what the model is, and the limits of this application;

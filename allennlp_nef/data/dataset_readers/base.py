@@ -41,9 +41,8 @@ Writer = Callable[[Any, Prediction], str]
 
 
 class NefDatasetReader(DatasetReader):
-    """
-    Base class of the dataset readers of this package. A subclass implements `examples`, which parses and checks a file,
-    and `text_to_instance`.
+    """Base class of the dataset readers of this package. A subclass implements `examples`, which parses and checks a
+    file, and `text_to_instance`.
 
     A data path is a file, perhaps compressed (`.gz`), a pattern such as `data/*.conll`, or a list of these.
 
@@ -93,8 +92,7 @@ class NefDatasetReader(DatasetReader):
         self.encoding = encoding
 
     def examples(self, file_path: Any) -> Iterator[Any]:
-        """
-        Yields the sentences of a file, each a dict of arguments of `text_to_instance`. Raises `DataFormatError`.
+        """Yields the sentences of a file, each a dict of arguments of `text_to_instance`. Raises `DataFormatError`.
 
         `file_path` is a single file: lists and patterns have been expanded.
         """
@@ -153,8 +151,7 @@ class NefDatasetReader(DatasetReader):
 
 
 class SentenceReader(NefDatasetReader):
-    """
-    A `NefDatasetReader` of sentences with a tag for each word.
+    """A `NefDatasetReader` of sentences with a tag for each word.
 
     An instance has the fields `tokens` (`TextField`), `tags` (`TagsField`, if the tags are known) and `metadata`, a
     dict with `words`, `tags` and, for a sentence of a file, its parsed lines as `sentence`. If no word of a data path
@@ -191,8 +188,7 @@ class SentenceReader(NefDatasetReader):
         tags: Sequence[str | None] | None = None,
         sentence: Any = None,
     ) -> Instance:
-        """
-        The instance of a sentence: its words, their tags if they are known, and the parsed lines of a file for the
+        """The instance of a sentence: its words, their tags if they are known, and the parsed lines of a file for the
         output format. The tag None stands for a word without a gold tag.
         """
         words = text_field(tokens)
@@ -208,10 +204,9 @@ class SentenceReader(NefDatasetReader):
 def read_tagged_objects(
     path: str, encoding: str = "utf-8", no_tag: str | None = None
 ) -> Iterator[tuple[int, list[str], list[str | None] | None]]:
-    """
-    Yields the line number, the `tokens` and the `tags` of each object of a file of JSON lines, such as the answers of
-    `nef_tagger`. Other fields are ignored. The tags null and `no_tag` stand for a word without a gold tag. A file whose
-    first object has no `tags` is unlabeled.
+    """Yields the line number, the `tokens` and the `tags` of each object of a file of JSON lines, such as the answers
+    of `nef_tagger`. Other fields are ignored. The tags null and `no_tag` stand for a word without a gold tag. A file
+    whose first object has no `tags` is unlabeled.
 
     # Raises
 
@@ -240,8 +235,7 @@ def _are_tagged(tokens: Any, tags: Any) -> bool:
 
 
 class TextReader(NefDatasetReader):
-    """
-    A `NefDatasetReader` that also takes sentences as strings, in files or in `text_to_instance`.
+    """A `NefDatasetReader` that also takes sentences as strings, in files or in `text_to_instance`.
 
     # Parameters
 
@@ -266,17 +260,15 @@ class TextReader(NefDatasetReader):
 
 
 def text_field(words: list[str]) -> TextField:
-    """
-    The field of a sentence. `apply_token_indexers` adds its indexers, so that worker processes do not send them along
-    with each instance.
+    """The field of a sentence. `apply_token_indexers` adds its indexers, so that worker processes do not send them
+    along with each instance.
     """
     return TextField([token_of(word) for word in words])
 
 
 @lru_cache(maxsize=2**16)
 def token_of(word: str) -> Token:
-    """
-    The token of a word. Instances share tokens, which saves a third of the time of reading. AllenNLP's padding symbol
-    becomes the unknown word, because the index of this symbol means padding.
+    """The token of a word. Instances share tokens, which saves a third of the time of reading. AllenNLP's padding
+    symbol becomes the unknown word, because the index of this symbol means padding.
     """
     return Token(DEFAULT_OOV_TOKEN if word == DEFAULT_PADDING_TOKEN else word)

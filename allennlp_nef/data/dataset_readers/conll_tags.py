@@ -47,9 +47,8 @@ def read_columns(
     comment_prefix: str | None = None,
     boundary: re.Pattern[str] = _BOUNDARY,
 ) -> Iterator[ColumnSentence]:
-    """
-    Yields the sentences of a file of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): one token per line, and an empty
-    line after each sentence.
+    """Yields the sentences of a file of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): one token per line, and an
+    empty line after each sentence.
 
     Columns are separated by tabs if the lines have tabs, and otherwise by blanks. All token lines must have the same
     separator and the same number of columns. Lines that match `boundary`, by default empty lines and those that start
@@ -87,8 +86,7 @@ def read_columns(
 
 
 def format_columns(rows: Sequence[Sequence[str]]) -> str:
-    """
-    The lines of a sentence, columns separated by a blank, and an empty line. Whitespace within a column becomes `_`,
+    """The lines of a sentence, columns separated by a blank, and an empty line. Whitespace within a column becomes `_`,
     and so do the hyphens of a word `-X-` or `-DOCSTART-`.
     """
     return "".join(" ".join(map(_as_column, row)) + "\n" for row in rows) + "\n"
@@ -100,8 +98,7 @@ def _as_column(text: str) -> str:
 
 
 def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
-    """
-    Columns: those of the input file except for the tag (of a request, the word), the probabilities of all labels if
+    """Columns: those of the input file except for the tag (of a request, the word), the probabilities of all labels if
     they were requested (JSON without blanks), the gold tag if it is known, and the predicted tag. BIOUL becomes BIO.
     """
     answer, metadata = prediction.answer, prediction.metadata
@@ -124,8 +121,7 @@ def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
 
 @DatasetReader.register("conll_tags")
 class ConllTagsReader(SentenceReader):
-    """
-    Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word, tag) and CoNLL-2003
+    """Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word, tag) and CoNLL-2003
     (word, part of speech, chunk, tag). `read_columns` describes the format. Tags may be IOB1, BIO (IOB2), BIOUL or
     BIOES; their chunks are those that `conlleval` finds. For the fields of an instance see `SentenceReader`; `sentence`
     is a `ColumnSentence`. Files in `.jsonl` are JSON lines (see `read_tagged_objects`).

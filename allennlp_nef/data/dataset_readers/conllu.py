@@ -67,8 +67,7 @@ class ConlluSentence:
 
 
 def read_conllu(path: str, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
-    """
-    Yields the sentences of a file. Together, their `text` is the file without its byte order mark.
+    """Yields the sentences of a file. Together, their `text` is the file without its byte order mark.
 
     # Raises
 
@@ -166,8 +165,7 @@ def tree_of(sentence: ConlluSentence) -> Tree:
 
 
 def fault_of_heads(heads: Sequence[int]) -> tuple[int, str] | None:
-    """
-    Why the heads of the words of a sentence do not form a tree with one root: the number of a word, from 1, and a
+    """Why the heads of the words of a sentence do not form a tree with one root: the number of a word, from 1, and a
     message. None if they do. A head is the number of another word, or 0 for the root.
     """
     roots = [word for word, head in enumerate(heads, 1) if head == 0]
@@ -213,8 +211,7 @@ def _fill_in(prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> st
 
 @DatasetReader.register("conllu_tags")
 class ConlluTagsReader(SentenceReader):
-    """
-    Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features; or
+    """Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features; or
     JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`; `sentence` is a
     `ConlluSentence`.
 
@@ -263,8 +260,7 @@ class PosField(SequenceLabelField):
 
 @DatasetReader.register("conllu_trees")
 class ConlluTreesReader(TextReader):
-    """
-    Reads CoNLL-U files (Universal Dependencies) for parsers: words, one column of tags, heads and dependency labels.
+    """Reads CoNLL-U files (Universal Dependencies) for parsers: words, one column of tags, heads and dependency labels.
 
     An instance has the fields that `arc_mlp_parser` and the `biaffine_parser` of allennlp-models take: `words`,
     `pos_tags` (namespace "pos"), if the tree is known `head_indices` and `head_tags`, and `metadata`, a dict with
@@ -309,8 +305,7 @@ class ConlluTreesReader(TextReader):
         labels: list[str] | None = None,
         sentence: ConlluSentence | None = None,
     ) -> Instance:
-        """
-        The instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if they are
+        """The instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if they are
         known, and the parsed lines of a file for the output format.
         """
         words = self.split(words)

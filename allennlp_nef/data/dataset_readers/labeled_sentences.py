@@ -44,8 +44,7 @@ class LabeledTree:
 
 
 def parse_tree(text: str) -> LabeledTree:
-    """
-    The tree of a text such as `(3 (2 a) (4 good))`: a bracket holds a label, and a word or two trees. Raises a
+    """The tree of a text such as `(3 (2 a) (4 good))`: a bracket holds a label, and a word or two trees. Raises a
     `ValueError` for any other text.
     """
     tree = LabeledTree()
@@ -81,9 +80,8 @@ def parse_tree(text: str) -> LabeledTree:
 
 @DatasetReader.register("labeled_sentences")
 class LabeledSentencesReader(TextReader):
-    """
-    Reads sentences with one label each, such as the questions of TREC and the Stanford Sentiment Treebank (SST). A line
-    is a sentence; empty lines are skipped.
+    """Reads sentences with one label each, such as the questions of TREC and the Stanford Sentiment Treebank (SST). A
+    line is a sentence; empty lines are skipped.
 
     | layout | a line | example |
     |---|---|---|
@@ -148,8 +146,7 @@ class LabeledSentencesReader(TextReader):
 
 @DatasetReader.register("labeled_trees")
 class LabeledTreesReader(NefDatasetReader):
-    """
-    Reads binary trees in brackets with a label for each node, such as the Stanford Sentiment Treebank, for the model
+    """Reads binary trees in brackets with a label for each node, such as the Stanford Sentiment Treebank, for the model
     `tree_lstm`. A line is a tree; empty lines are skipped.
 
     An instance has the fields `tokens` (`TextField`), `leaves` and `heads` (for each node the index of its word and

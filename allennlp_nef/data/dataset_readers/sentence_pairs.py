@@ -33,8 +33,7 @@ _NAMES = {
 
 
 def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[str, str]]]:
-    """
-    Yields the line number of each pair, and a dict with `first`, `second` and, if the file has them, `label` and
+    """Yields the line number of each pair, and a dict with `first`, `second` and, if the file has them, `label` and
     `score`.
 
     A file whose name ends in `.jsonl` has the format of SNLI, one JSON object per line. All others have the format of
@@ -79,9 +78,8 @@ def _read_table(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]]
 
 @DatasetReader.register("sentence_pairs")
 class SentencePairsReader(TextReader):
-    """
-    Reads pairs of sentences with a class or a score: the tables of SICK, and the JSON lines of SNLI (files whose names
-    end in `.jsonl`).
+    """Reads pairs of sentences with a class or a score: the tables of SICK, and the JSON lines of SNLI (files whose
+    names end in `.jsonl`).
 
     An instance has the fields `first` and `second` (`TextField`), if it is known `label` (`ClassField`) or `score`
     (`TensorField`, from 1 to 5), and `metadata`, a dict with the words of both sentences as `sides`. Pairs of SNLI
@@ -151,9 +149,8 @@ class SentencePairsReader(TextReader):
         score: float | None = None,
         heads: Sequence[list[int]] | None = None,
     ) -> Instance:
-        """
-        The instance of two sentences, each a string or a list of words, with their label, their score from 1 to 5 and
-        the heads of both trees if they are known. A head is the number of a word, from 1, or 0 for the root.
+        """The instance of two sentences, each a string or a list of words, with their label, their score from 1 to 5
+        and the heads of both trees if they are known. A head is the number of a word, from 1, or 0 for the root.
         """
         sides = [self.split(first), self.split(second)]
         texts = list(map(text_field, sides))
