@@ -3,13 +3,20 @@
 import argparse
 import json
 import logging
-import re
+from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy
+
 from allennlp_nef.cli.shared import (
     ARCHIVE_HELP,
+    Column,
     add_batches,
     add_threshold,
     add_trust,
@@ -17,14 +24,16 @@ from allennlp_nef.cli.shared import (
     is_stdout,
     options_of,
     percent,
-    write_text,
+    table_text,
     writing,
 )
 from allennlp_nef.data.text_files import read_objects
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.qe.bitext import SegmentPair, read_bitext
-from allennlp_nef.qe.report import report_page, summary_of
+from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitexts, writer_of
+from allennlp_nef.qe.bitext.base import Answer, base_language
+from allennlp_nef.qe.file_figures import compare_systems, figures_of, row_of
+from allennlp_nef.qe.report import report_page, words_of
 
 logger = logging.getLogger(__name__)
 
@@ -39,20 +48,45 @@ _ANSWER: dict[str, Any] = {
 }
 """The fields of an answer that the report and the annotated file need, with their types."""
 
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+_FILES: list[Column] = [
+    ("file", "file", str),
+    *((name, name, str) for name in ("sentences", "scored", "words")),
+    ("flagged", "flagged_words", str),
+    ("HTER", "mean_hter", _score),
+    ("BAD share", "mean_expected_bad_share", _score),
+]
+_SYSTEMS: list[Column] = [
+    ("file", "file", str),
+    ("score", "score", str),
+    ("sentences", "compared", str),
+    *((name, name, _score) for name in ("mean", "low", "high")),
+    ("p", "p_value", _score),
+]
+
 SUMMARY = "Write a report for reviewers of translations: one page, the riskiest sentences first."
 DETAILS = """
 The report is an HTML file that opens in a browser without a server or network. It marks likely errors and saves the
-reviewer's decisions. INPUT is one of:
+reviewer's decisions. INPUT is one or several of:
 
-    .tsv, .csv             two columns, or columns named source and target
-    .xlf, .xliff, .tmx     XLIFF 1.2 and 2, TMX
-    SOURCE TARGET          two text files, one sentence per line
+    .xlf, .xliff, .sdlxliff, .mqxliff, .mxliff    XLIFF 1.2 and 2
+    .tmx, .po                                     TMX, gettext
+    .tsv, .csv, .jsonl                            two columns, or columns or fields with names such as source and target
+    SOURCE TARGET                                 two text files, one sentence per line
 
 The scores come from a quality estimation model (--archive) or from its answers (--answers), one JSON object per line as
-written by `predict`. --annotated writes a copy of INPUT with scores and errors. The report lists segments that cannot
-be scored with the reason.
+written by `predict`. --annotated writes a copy of INPUT with scores and errors, or with the ending .tsv or .csv a
+table; for several inputs, it is a folder of copies. --compare takes the inputs as translations of the same sources by
+several systems and prints the mean score of each with its 95%% bootstrap interval, and the p-value of the difference
+from the best one. The report lists segments that cannot be scored with the reason.
 
     %(prog)s translated.xlf --archive runs/qe/model.tar.gz --output report.html --annotated checked.xlf
+    %(prog)s test.src test.mt --archive qe-multilingual --annotated scores.tsv
+    %(prog)s a.xlf b.xlf --archive qe-multilingual --compare
     %(prog)s test.src test.mt --answers answers.jsonl --output report.html
 """
 
@@ -63,10 +97,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "inputs",
         metavar="INPUT",
         nargs="+",
-        help="a bitext, or a file of source sentences and a file of translations",
+        help="a bitext, or a file of source sentences and a file of translations (.gz is allowed)",
     )
     add("--output", metavar="FILE", help="the report to write (HTML)")
-    add("--annotated", metavar="FILE", help="INPUT with scores and errors (XLIFF, TSV, CSV)")
+    add(
+        "--annotated",
+        metavar="FILE",
+        help="INPUT with scores and errors, or .tsv or .csv; a folder for several",
+    )
+    add(
+        "--compare", action="store_true", help="compare the inputs as systems with the same sources"
+    )
     scores = parser.add_mutually_exclusive_group(required=True)
     scores.add_argument("--archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     scores.add_argument("--answers", metavar="FILE", help="the answers of a model, one per line")
@@ -91,10 +132,13 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     if args.json:
         yield json.dumps(figures)
         return
-    yield f"{figures['sentences']} sentences, {figures['scored']} with a score"
-    for name, total in (("sentences", figures["scored"]), ("words", figures["words"])):
-        flagged = figures[f"flagged_{name}"]
-        yield f"{flagged} of {total} {name} flagged ({percent(flagged / max(total, 1))}%)"
+    if "files" in figures:
+        yield table_text(_SYSTEMS if args.compare else _FILES, figures["files"])
+    else:
+        yield f"{figures['sentences']} sentences, {figures['scored']} with a score"
+        for name, total in (("sentences", figures["scored"]), ("words", figures["words"])):
+            flagged = figures[f"flagged_{name}"]
+            yield f"{flagged} of {total} {name} flagged ({percent(flagged / max(total, 1))}%)"
     for path in paths:
         yield f"wrote {path}"
 
@@ -104,6 +148,7 @@ def review(
     *,
     output: str | None = None,
     annotated: str | None = None,
+    compare: bool = False,
     archive: str | None = None,
     answers: str | None = None,
     overrides: str | dict[str, Any] = "",
@@ -120,30 +165,28 @@ def review(
     Writes a report for reviewers of translations, or the translations with scores and errors, or both.
 
     The parameters are the options of `allennlp-nef review`. Needs one of `archive` and `answers`, and at least one of
-    `output` and `annotated`.
+    `output`, `annotated` and `compare`. All outputs are written, or none.
 
     # Returns
 
     `dict[str, Any]`
-        The output of `allennlp_nef.qe.report.summary_of`.
+        The figures of `allennlp_nef.qe.file_figures.figures_of`. For several inputs also the list `files` with the
+        `file` and the figures of each, and with `compare` those of `compare_systems` in the same module.
 
     # Raises
 
     `UserError`: an invalid option, or an input, answers or an archive that cannot be used.
     """
-    if output is None and annotated is None:
-        raise UserError("expected --output or --annotated, got neither")
+    if output is None and annotated is None and not compare:
+        raise UserError("expected --output, --annotated or --compare, got none of them")
     if (archive is None) == (answers is None):
         raise UserError("expected one of --archive and --answers")
-    if len(inputs) > 2:
-        raise UserError(
-            f"expected one file, or one of sources and one of translations, got {len(inputs)}"
-        )
-    check_outputs((output, annotated), inputs if answers is None else (*inputs, answers))
-    bitext = read_bitext(inputs, source_language, target_language, skip_final)
-    if annotated is not None and bitext.write is None:
-        raise UserError(f"--annotated: expected XLIFF, TSV or CSV, got {inputs[0]}")
-    pairs = bitext.segments
+    bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
+    if compare:
+        _check_sources(bitexts)
+    copies = _copies(annotated, bitexts)
+    check_outputs((output, *copies), inputs if answers is None else (*inputs, answers))
+    writers = [writer_of(*each) for each in zip(bitexts, copies)]
     if archive is not None:
         options = {
             "trust": trust,
@@ -151,40 +194,99 @@ def review(
             "threshold": threshold,
             "batch_size": batch_size,
         }
-        complete = [pair for pair in pairs if pair.missing is None]
-        languages = (bitext.source_language, bitext.target_language)
-        scored = iter(_predict(complete, archive, cuda_device, languages, options))
-        results = [{} if pair.missing else next(scored) for pair in pairs]
+        results = _predict(bitexts, archive, cuda_device, options)
     else:
-        results = _read_answers(str(answers), len(pairs))
-    for i, pair in enumerate(pairs):
-        if pair.missing:
-            results[i] = {"error": f"there is no {pair.missing}"}
-    failed = [i for i, result in enumerate(results) if "error" in result]
+        results = _read_answers(str(answers), bitexts)
+    rows = [array("d") for _ in bitexts]
+    kept: list[list[Answer]] = []
+    failed: list[tuple[str, str]] = []
+    with ExitStack() as stack:  # the outputs are written when it ends without an error
+        page = stack.enter_context(writing(Path(output))) if output is not None else None
+        for i, bitext in enumerate(bitexts):
+            counted = _count(bitext.segments, results, rows[i], failed)
+            if page:
+                kept.append(list(counted))
+                counted = iter(kept[-1])
+            if copies:
+                writers[i](stack.enter_context(writing(Path(copies[i]))), counted)
+            deque(counted, maxlen=0)
+        deque(results, maxlen=0)  # more answers than segments are an error
+        total = sum(len(bitext.segments) for bitext in bitexts)
+        if len(failed) == total:
+            raise UserError("{}: no segment can be scored ({})".format(*failed[0]))
+        if page:
+            heading = title or ", ".join(Path(bitext.path).name for bitext in bitexts)
+            model = Path((archive or "").removesuffix("model.tar.gz")).name
+            text = report_page(heading, _joined(bitexts), list(chain(*kept)), model)
+            page.write_text(text, encoding="utf-8", errors="backslashreplace")
     if failed:
-        place, reason = pairs[failed[0]].place, results[failed[0]]["error"]
-        if len(failed) == len(results):
-            raise UserError(f"{place}: no segment can be scored ({reason})")
         message = "%d of %d segments have no score, the first one at %s: %s"
-        logger.warning(message, len(failed), len(results), place, reason)
-    heading = title or Path(inputs[-1]).name
-    model = Path((archive or "").removesuffix("model.tar.gz")).name
-    page = report_page(heading, bitext, results, model)  # checks the words of the answers
-    if output is not None:
-        write_text(Path(output), page)
-    if annotated is not None and bitext.write is not None:
-        with writing(Path(annotated)) as draft:
-            bitext.write(draft, results)
-    return summary_of(results)
+        logger.warning(message, len(failed), total, *failed[0])
+    tables = [numpy.array(values).reshape(len(b.segments), -1) for values, b in zip(rows, bitexts)]
+    figures = figures_of(numpy.concatenate(tables))
+    if len(bitexts) > 1:
+        figures["files"] = [
+            {"file": bitext.path, **figures_of(table)} for bitext, table in zip(bitexts, tables)
+        ]
+        for each, compared in zip(figures["files"], compare_systems(tables) if compare else ()):
+            each |= compared
+    return figures
+
+
+def _joined(bitexts: Sequence[Bitext]) -> Bitext:
+    """All segments, whose names begin with those of their files. It has the languages that all files share."""
+    if len(bitexts) == 1:
+        return bitexts[0]
+    names = ("source_language", "target_language")
+    segments = []
+    for bitext in bitexts:
+        name = Path(bitext.path).name
+        for segment in bitext.segments:
+            own = {each: getattr(segment, each) or getattr(bitext, each) for each in names}
+            segments.append(replace(segment, name=f"{name}, {segment.name}", **own))
+    codes = [{getattr(bitext, name) for bitext in bitexts} for name in names]
+    source, target = (each.pop() if len(each) == 1 else None for each in codes)
+    return Bitext(segments, source, target)
+
+
+def _copies(annotated: str | None, bitexts: Sequence[Bitext]) -> list[str]:
+    """The path of the annotated copy of each input: that of the option, or for several inputs files in its folder."""
+    if annotated is None:
+        return []
+    if len(bitexts) == 1:
+        return [annotated]
+    names = [Path(each.path).name + ("" if each.write else ".tsv") for each in bitexts]
+    return [str(Path(annotated) / name) for name in names]
+
+
+def _check_sources(bitexts: Sequence[Bitext]) -> None:
+    """Raises a `UserError` unless there are several bitexts with the same sources."""
+    if len(bitexts) < 2:
+        raise UserError("--compare: expected several inputs, one for each system, got one")
+    for bitext in bitexts[1:]:
+        for first, other in zip_longest(bitexts[0].segments, bitext.segments):
+            if first is None or other is None or first.source != other.source:
+                places = (each.place if each else "the end of the file" for each in (first, other))
+                raise DataFormatError("{1}: expected the source of {0}".format(*places))
+
+
+def _count(
+    segments: Sequence[SegmentPair],
+    answers: Iterator[Answer],
+    rows: "array[float]",
+    failed: list[tuple[str, str]],
+) -> Iterator[Answer]:
+    """The answers to segments. Adds what figures need to `rows`, and the place and the reason of errors to `failed`."""
+    for segment, answer in zip(segments, answers):
+        rows.extend(row_of(answer))
+        if "error" in answer:
+            failed.append((segment.place, answer["error"]))
+        yield answer
 
 
 def _predict(
-    pairs: Sequence[SegmentPair],
-    archive: str,
-    cuda_device: int,
-    languages: Sequence[str | None],
-    options: dict[str, Any],
-) -> list[dict[str, Any]]:
+    bitexts: Sequence[Bitext], archive: str, cuda_device: int, options: dict[str, Any]
+) -> Iterator[Answer]:
     """The answer of a model to each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
 
@@ -194,18 +296,34 @@ def _predict(
     if predictor._dataset_reader.tagged != "target":
         raise UserError(f"{archive}: expected a model that tags the words of translations")
     if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
-        for code in filter(None, languages):
-            if re.split("[-_]", code)[0].lower() not in multilingual_e5.LANGUAGES:
+        named: Iterator[Bitext | SegmentPair] = chain(
+            bitexts, *(bitext.segments for bitext in bitexts)
+        )
+        codes = chain.from_iterable((each.source_language, each.target_language) for each in named)
+        for code in dict.fromkeys(filter(None, codes)):
+            if base_language(code) not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)
-    requests = ((pair.place, {"source": pair.source, "target": pair.target}) for pair in pairs)
-    return list(Tqdm.tqdm(predictor.stream(requests), total=len(pairs), desc="segments"))
+    segments = [segment for bitext in bitexts for segment in bitext.segments]
+    requests = (
+        (segment.place, {"source": segment.source, "target": segment.target})
+        for segment in segments
+        if segment.problem is None
+    )
+    scored = predictor.stream(requests)
+    for segment in Tqdm.tqdm(segments, desc="segments"):
+        yield {"error": segment.problem} if segment.problem else next(scored)
 
 
-def _read_answers(path: str, count: int) -> list[dict[str, Any]]:
+def _read_answers(path: str, bitexts: Sequence[Bitext]) -> Iterator[Answer]:
     """The answers in a file, one per segment."""
-    answers = list(read_objects(path))
-    for number, answer in answers:
-        if "error" in answer:
+    answers = read_objects(path)
+    segments = [segment for bitext in bitexts for segment in bitext.segments]
+    for count, segment in enumerate(segments):
+        number, answer = next(answers, (0, None))
+        if answer is None:
+            raise DataFormatError(f"{path}: expected {len(segments)} answers, got {count}")
+        if segment.problem or "error" in answer:
+            yield {"error": segment.problem or answer["error"]}
             continue
         expected = f"{path}:{number}: expected an answer about the words of a translation"
         for name, types in _ANSWER.items():
@@ -213,11 +331,10 @@ def _read_answers(path: str, count: int) -> list[dict[str, Any]]:
                 raise DataFormatError(f"{expected}, got {name}: {quote(answer.get(name))}")
         if not len(answer["tokens"]) == len(answer["tags"]) == len(answer["bad_probabilities"]):
             raise DataFormatError(f"{expected}, with a tag and a probability for each token")
-    if len(answers) != count:
-        raise DataFormatError(
-            f"{path}: expected {count} answers, one per segment, got {len(answers)}"
-        )
-    return [answer for _, answer in answers]
+        words_of(segment, answer)
+        yield answer
+    for number, _ in answers:
+        raise DataFormatError(f"{path}:{number}: expected {len(segments)} answers, got more")
 
 
 def _has_types(value: Any, types: Any) -> bool:

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.data.text_files import find_words
+from allennlp_nef.data.tokenizers import Offsets
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.figures.display import document_of
 from allennlp_nef.qe.bitext import Bitext, SegmentPair
+from allennlp_nef.qe.file_figures import SCORES
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
 from allennlp_nef.qe.writers import risk_of
 
 Answer = Mapping[str, Any]
 PAGE = str(Path(__file__).parent / "page" / "review.js")
-SCORES = ("hter", "expected_bad_share")
 
 
 def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: str = "") -> str:
@@ -39,7 +40,13 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
     scored = [answer for answer in answers if "error" not in answer]
     has_severities = any(tag in SEVERITIES for answer in scored for tag in answer["tags"])
     labels = [OK, *SEVERITIES] if has_severities else [OK, BAD]
-    items = [_item(*pair, labels) for pair in zip(bitext.segments, answers)]
+    items = []
+    for segment, answer in zip(bitext.segments, answers):
+        codes = {name: getattr(segment, name) for name in ("source_language", "target_language")}
+        own = {
+            name: code for name, code in codes.items() if code not in (None, getattr(bitext, name))
+        }
+        items.append(_item(segment, answer, labels) | own)
     texts = json.dumps([(item["source"], item["target"], item.get("risk")) for item in items])
     content = {
         "title": title,
@@ -65,15 +72,7 @@ def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[s
     }
     if "error" in answer:
         return {**item, "error": answer["error"]}
-    tokens = answer["tokens"]
-    try:
-        # An <EOS> that the model added stands for what is missing at the end.
-        is_added = tokens[-1:] == [EOS] and not segment.target.endswith(EOS)
-        words = find_words(segment.target, tokens[: len(tokens) - is_added])
-        words += [(len(segment.target),) * 2] * is_added
-        sources = find_words(segment.source, answer.get("source") or segment.source.split())
-    except DataFormatError as error:
-        raise DataFormatError(f"{segment.place}: the answer is for another text: {error}") from None
+    words, sources = words_of(segment, answer)
     return {
         **item,
         **{name: round(answer[name], 4) for name in SCORES if name in answer},
@@ -87,29 +86,15 @@ def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[s
     }
 
 
-def summary_of(answers: Sequence[Answer]) -> dict[str, Any]:
-    """
-    The numbers of a report.
-
-    # Returns
-
-    `dict[str, Any]`
-        `sentences`, and how many are `scored`; their `words`; the `threshold` of the probability of BAD, or None;
-        `flagged_sentences` and `flagged_words`, which have errors; the means `mean_hter` and `mean_expected_bad_share`,
-        or None if there is nothing to average.
-    """
-    scored = [answer for answer in answers if "error" not in answer]
-    flagged = [sum(tag != OK for tag in answer["tags"]) for answer in scored]
-    return {
-        "sentences": len(answers),
-        "scored": len(scored),
-        "words": sum(len(answer["tags"]) for answer in scored),
-        "threshold": scored[0]["threshold"] if scored else None,
-        "flagged_sentences": sum(count > 0 for count in flagged),
-        "flagged_words": sum(flagged),
-        **{f"mean_{name}": _mean([a[name] for a in scored if name in a]) for name in SCORES},
-    }
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def words_of(segment: SegmentPair, answer: Answer) -> tuple[Offsets, Offsets]:
+    """The places of the words of the translation and of the source. Raises a `DataFormatError` for another text."""
+    tokens = answer["tokens"]
+    try:
+        # An <EOS> that the model added stands for what is missing at the end.
+        is_added = tokens[-1:] == [EOS] and not segment.target.endswith(EOS)
+        words = find_words(segment.target, tokens[: len(tokens) - is_added])
+        words += [(len(segment.target),) * 2] * is_added
+        sources = find_words(segment.source, answer.get("source") or segment.source.split())
+    except DataFormatError as error:
+        raise DataFormatError(f"{segment.place}: the answer is for another text: {error}") from None
+    return words, sources

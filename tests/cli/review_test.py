@@ -119,19 +119,23 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
         {"output": "x.html", "answers": "{tsv}"},
         {"output": "x.html", "answers": "{short}"},
         {"output": "x.html", "answers": "{errors}"},
-        {"output": "x.html", "answers": "{errors}", "inputs": ["{tsv}", "{tsv}", "{tsv}"]},
-        {"annotated": "x", "answers": "{errors}", "inputs": ["{tsv}", "{tsv}"]},
+        {"output": "x.html", "answers": "{long}"},
+        {"annotated": "x", "answers": "{errors}", "inputs": ["{short}", "{short}"]},
+        {"annotated": "x", "answers": "{long}", "inputs": ["{tsv}", "{tsv}"]},
+        {"compare": True, "answers": "{errors}"},
     ],
 )
 def test_wrong_options_are_errors(tsv, write, options):
     paths = {
         "tsv": tsv,
         "short": write("short.jsonl", '{"error": "x"}\n'),
+        "long": write("long.jsonl", '{"error": "x"}\n' * 4),
         "errors": write("errors.jsonl", '{"error": "x"}\n' * 3),
     }
     inputs = [path.format(**paths) for path in options.pop("inputs", ["{tsv}"])]
+    texts = {name: value.format(**paths) for name, value in options.items() if name != "compare"}
     with pytest.raises(UserError):
-        review(inputs, **{name: value.format(**paths) for name, value in options.items()})
+        review(inputs, **{**options, **texts})
 
 
 @pytest.mark.parametrize("output, annotated", [("a.tsv", None), (None, "./a.tsv"), ("b", "b")])
@@ -165,6 +169,65 @@ def test_wrong_answers_are_errors_before_anything_is_written(write, tmp_path, ch
     with pytest.raises(DataFormatError, match=r"(answers\.jsonl|a\.tsv):2: "):
         review([tsv], answers=path, annotated=str(tmp_path / "out.tsv"))
     assert not (tmp_path / "out.tsv").exists()
+
+
+def test_several_files_have_one_report_and_a_line_each(archive, write, tmp_path):
+    sources, targets = zip(*PAIRS[:2])
+    inputs = [
+        *(write("a.src", "\n".join(sources)), write("a.mt", "\n".join(targets))),
+        write("b.tsv", "source\ttarget\nthe house\tdas Haus\nx\t\n"),
+    ]
+    report, copies = tmp_path / "report.html", tmp_path / "copies"
+    lines = command(*inputs, "--archive", archive, "--output", report, "--annotated", copies)
+    table = [line.split() for line in lines[0].splitlines()]
+    assert [row[:4] for row in table[1:]] == [
+        [inputs[1], "2", "2", "5"],
+        [inputs[2], "2", "1", "2"],
+    ]
+    names = [item["name"] for item in content_of(report)["sentences"]]
+    assert names == ["a.mt, line 1", "a.mt, line 2", "b.tsv, line 2", "b.tsv, line 3"]
+    first, second = (
+        (copies / name).read_text("utf-8").splitlines() for name in ("a.mt.tsv", "b.tsv")
+    )
+    assert first[2] == second[1] and first[0] == second[0] and second[2].startswith("x\t\t")
+    assert float(first[2].split("\t")[3]) > 0
+
+
+def test_systems_with_the_same_sources_are_compared(archive, write):
+    inputs = [
+        write("a.tsv", "the dog barks\tder Hund\nthe house\tdas Haus\n"),
+        write("b.tsv", "the dog barks\tHund\nthe house\t\n"),
+    ]
+    (line,) = command(*inputs, "--archive", archive, "--compare", "--json")
+    first, second = json.loads(line)["files"]
+    predictor = load_predictor(archive, name="word_qe")
+    for each, target in ((first, "der Hund"), (second, "Hund")):
+        share = predictor.predict("the dog barks", target)["expected_bad_share"]
+        assert each["mean"] == each["low"] == each["high"] == pytest.approx(share)
+        assert (each["compared"], each["score"]) == (1, "expected_bad_share")
+    assert {first["p_value"], second["p_value"]} == {None, 1}
+    other = write("c.tsv", "the cat\tdie Katze\n")
+    with pytest.raises(DataFormatError, match=r"c\.tsv:1: "):
+        review([inputs[0], other], archive=archive, compare=True)
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("a.tsv", b"a\t\n"),
+        ("a.xlf.gz", b"garbage"),
+        ("a.po", b"\xff"),
+        ("a.jsonl", b"[]"),
+        ("a.tmx", None),
+    ],
+)
+def test_files_that_cannot_be_used_leave_the_outputs_alone(archive, tmp_path, name, content):
+    path, old = tmp_path / name, tmp_path / "old.tsv"
+    old.write_text("old", encoding="utf-8")
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises((UserError, IsADirectoryError), match=name):
+        review([str(path)], archive=archive, annotated=str(old), output=str(tmp_path / "page.html"))
+    assert old.read_text("utf-8") == "old" and sorted(tmp_path.iterdir()) == sorted([old, path])
 
 
 def test_a_translation_without_words_has_a_score(archive, write, tmp_path):

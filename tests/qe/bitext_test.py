@@ -1,9 +1,12 @@
 """Bitexts: what is read of each format, and files that come back with scores and errors."""
 
+import gzip
+import json
+
 import pytest
 
-from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext import read_bitext
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.qe.bitext import read_bitext, read_bitexts, writer_of
 
 etree = pytest.importorskip("lxml.etree", reason="needs the extra xliff")
 
@@ -128,15 +131,73 @@ class TestXliff1:
         )
         assert pairs(read("a.xlf", trans_unit(text))) == [("unit u", "A. B.", "a. b.")]
 
+    @pytest.mark.parametrize(
+        "code",
+        [
+            *('<x id="1" ctype="lb"/>', '<x id="1" ctype="x-br"/>', '<x id="1" ctype="x-html-BR"/>'),
+            *('<ph id="1">&lt;br/></ph>', "<ph>&lt;br class='a'></ph>", "<ph id='1'>&#9;</ph>", "<ph id='1'>\\n</ph>"),
+            *('<x id="1" equiv-text="&lt;/p>"/>', '<x id="1" equiv-text="&#10;"/>', '<ph id="1">{\\line }</ph>'),
+            *('<bx id="1" ctype="x-tab"/>', '<it id="1" pos="open">&lt;td></it>', '<ph id="1">&lt;w:br/></ph>'),
+        ],
+    )  # fmt: skip
+    def test_codes_of_breaks_and_tabs_separate_words(self, read, code):
+        ((_, source, _),) = pairs(read("a.xlf", trans_unit(f"<source>one{code}two</source>")))
+        assert source == "one\ntwo"
+
+    @pytest.mark.parametrize(
+        "code",
+        ['<x id="br"/>', '<ph id="1">&lt;b></ph>', '<x id="1" equiv-text="&lt;broom>"/>', '<g id="1" ctype="bold"/>'],
+    )  # fmt: skip
+    def test_other_codes_join_words(self, read, code):
+        ((_, source, _),) = pairs(read("a.xlf", trans_unit(f"<source>one{code}two</source>")))
+        assert source == "onetwo"
+
+    def test_a_block_around_text_separates_it_on_both_sides(self, read):
+        text = "<source>a<g id='1' ctype='x-html-td'>b<g id='2'>c</g></g>d</source>"
+        assert pairs(read("a.xlf", trans_unit(text)))[0][1] == "a\nbc\nd"
+
+    def test_codes_that_sdlxliff_defines_in_its_header_and_deleted_text(self, read):
+        text = (
+            '<xliff version="1.2"><file><header><tag-defs xmlns="urn:sdl"><tag id="7"><ph name="x">&lt;br/></ph></tag>'
+            '<tag id="8"><ph>&lt;b></ph></tag></tag-defs></header><body><trans-unit id="u"><source>a<x id="7"/>b'
+            '<x id="8"/>c</source><target><mrk mtype="x-sdl-deleted">no</mrk>x<mrk mtype="x-sdl-added">y</mrk></target>'
+            "</trans-unit></body></file></xliff>"
+        )
+        assert pairs(read("a.sdlxliff", text)) == [("unit u", "a\nbc", "xy")]
+
+    def test_units_of_several_files_have_their_names_and_languages(self, read):
+        unit = '<body><trans-unit id="1"><source>a</source><target>b</target></trans-unit></body>'
+        text = "".join(
+            f'<file original="{name}" source-language="en" target-language="{code}">{unit}</file>'
+            for name, code in (("C:\\x\\a.txt", "de"), ("b/a.txt", "fr"), ("", "fr"))
+        )
+        segments = read("a.xlf", f'<xliff version="1.2">{text}</xliff>').segments
+        names = ["a.txt, unit 1", "a.txt, unit 1 (number 2)", "file 3, unit 1"]
+        assert [segment.name for segment in segments] == names
+        assert [segment.target_language for segment in segments] == ["de", "fr", "fr"]
+
+    def test_a_deep_tree_and_a_large_embedded_file_are_read(self, read):
+        embedded = f"<header><skl><internal-file>{'A' * 11_000_000}</internal-file></skl></header>"
+        deep = "<g>" * 2000 + "a" + "</g>" * 2000
+        unit = f'<body><trans-unit id="u"><source>{deep}</source></trans-unit></body>'
+        text = f'<xliff version="1.2"><file>{embedded}{unit}</file></xliff>'
+        assert pairs(read("a.xlf", text)) == [("unit u", "a", "")]
+
     def test_a_unit_without_a_target_has_no_translation(self, read):
         assert pairs(read("a.xlf", trans_unit("<source>A</source>"))) == [("unit u", "A", "")]
 
-    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "iso-8859-1"])
-    def test_notes_are_added_and_all_else_stays(self, read, annotate, encoding):
-        text = XLIFF_1.replace("“", "").replace("UTF-8", encoding.removesuffix("-sig"))
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "iso-8859-1", "utf-16"])
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    def test_notes_are_added_and_all_else_stays(self, read, annotate, encoding, end):
+        declared = encoding.removesuffix("-sig")
+        text = XLIFF_1.replace("“", "").replace("UTF-8", declared).replace("\n", end)
         bitext = read("a.xlf", text, encoding=encoding)
         first, second = bitext.segments
-        got = annotate(bitext, answer(first, "dies", "jetzt"), answer(second)).decode(encoding)
+        written = annotate(bitext, answer(first, "dies", "jetzt"), answer(second))
+        got = written.decode(encoding)
+        assert written == got.encode(encoding) and got.startswith(text[:40])
+        assert got.count("\n") - 1 == text.count("\n") and got.count(end) == got.count("\n")
+        got, text = got.replace(end, "\n"), text.replace(end, "\n")
         notes = [
             f'\n      <note from="allennlp_nef" annotates="target">{SHARE}; major error (90%) at 7-11: dies; '
             "major error (90%) at 12-17: jetzt</note>",
@@ -239,12 +300,38 @@ class TestXliff2:
         bitext = read("a.xliff", XLIFF_2)
         _, second, third = bitext.segments
         got = annotate(bitext, {"error": "none"}, answer(second, "اثنان"), answer(third)).decode()
-        note = '<x:note category="quality-estimation" appliesTo="target">'
+        note = '<x:note id="allennlp_nef" category="quality-estimation" appliesTo="target">'
         first = f"<x:notes>{note}segment 2: {SHARE}; major error (90%) at 0-5: اثنان</x:note></x:notes>\n  "
         other = f"{note}{SHARE}</x:note>"
         assert first + "<x:originalData>" in got and "by hand</x:note>" + other in got
         got = got.replace(first, "").replace(other, "")
         assert canonical(got, "utf-8") == canonical(XLIFF_2, "utf-8")
+
+    def test_only_own_notes_are_replaced(self, read, annotate):
+        other = '<note category="quality-estimation" id="a">by another tool</note>'
+        own = '<note category="quality-estimation" id="allennlp_nef">old</note>'
+        segment = "<segment><source>A</source><target>a</target></segment>"
+        text = (
+            f'<xliff version="2.0"><file><unit id="1"><notes>{other}{own}</notes>{segment}</unit><unit id="2"><notes>'
+            f'{own}</notes>{segment}</unit><unit id="3" translate="no"><notes>{own}</notes>{segment}</unit></file>'
+            "</xliff>"
+        )
+        bitext = read("a.xlf", text)
+        got = annotate(bitext, {"error": "none"}, {"error": "none"}).decode()
+        expected = text.replace(f"{other}{own}", other).replace(f"<notes>{own}</notes>", "", 1)
+        assert got == expected
+        assert (
+            annotate(bitext, answer(bitext.segments[0]), {"error": "none"}).decode().count(SHARE)
+            == 1
+        )
+
+    def test_data_of_codes_can_separate_words(self, read):
+        text = (
+            '<xliff version="2.0"><file><unit id="u"><originalData><data id="d">&lt;br/></data><data id="e">x</data>'
+            '</originalData><segment><source>a<ph id="1" dataRef="d"/>b<ph id="d" dataRef="e"/>c'
+            '<ph id="2" subType="xlf:lb"/>d<pc id="3" dataRefStart="d">e</pc></source></segment></unit></file></xliff>'
+        )
+        assert pairs(read("a.xlf", text)) == [("unit u", "a\nbc\nd\ne\n", "")]
 
 
 class TestTmx:
@@ -253,12 +340,49 @@ class TestTmx:
         assert pairs(bitext) == [("unit 7", "ab", "c < d"), ("unit 2", "only", "")]
         assert (bitext.source_language, bitext.target_language) == ("EN-US", "de")
         assert pairs(read("a.tmx", TMX, "fr", "en"))[0] == ("unit 7", "e", "ab")
-        assert bitext.write is None
 
     @pytest.mark.parametrize("languages", [(), ("en", "nl"), ("de", "de"), ("nl", "de")])
     def test_other_languages_are_errors(self, read, languages):
         with pytest.raises(DataFormatError, match=r"a\.tmx: --(source|target)-language"):
             read("a.tmx", TMX, *languages)
+
+    @pytest.mark.parametrize(
+        "header, codes, options",
+        [
+            ("en-US", ("en", "de"), ()),
+            ("*all*", ("EN_us", "de-DE"), ("en-US", "DE-de")),
+            ("en", ("en-GB", "iw"), (None, "he")),
+            ("en", ("en", "fil"), (None, "tl")),
+            ("nb", ("no", "id"), (None, "in-ID")),
+        ],
+    )
+    def test_codes_of_one_language_are_the_same(self, read, header, codes, options):
+        text = "".join(f'<tuv xml:lang="{code}"><seg>{code}</seg></tuv>' for code in codes)
+        text = f'<tmx><header srclang="{header}"/><body><tu>{text}</tu></body></tmx>'
+        assert pairs(read("a.tmx", text, *options)) == [("unit 1", *codes)]
+
+    def test_two_texts_in_one_language_cost_their_unit(self, read, annotate):
+        double = TMX.replace('"fr"', '"DE"')
+        bitext = read("a.tmx", double, None, "de")
+        first, second = bitext.segments
+        assert "de" in first.problem and first.place.endswith("a.tmx:2")
+        assert (second.source, second.problem) == ("only", "there is no translation")
+        assert annotate(bitext, {"error": "a"}, {"error": "b"}).decode().count("<prop") == 0
+
+    def test_scores_are_properties_of_translations(self, read, annotate):
+        bitext = read("a.tmx", TMX, None, "de")
+        other = '<tuv xml:lang="de"><prop type="x">1</prop>'
+        for name in ("a.tmx", "b.tmx"):
+            bitext = read(name, TMX.replace('<tuv xml:lang="de">', other), None, "de")
+            got = annotate(bitext, answer(bitext.segments[0]), {"error": "none"}).decode()
+            prop = f'<prop type="x-allennlp_nef">{SHARE}</prop>'
+            assert (
+                got
+                == TMX.replace(
+                    '<tuv xml:lang="de">', other.replace("<prop", prop + "<prop", 1)
+                ).strip()
+                + "\n"
+            )
 
 
 class TestTables:
@@ -267,9 +391,9 @@ class TestTables:
     @pytest.mark.parametrize(
         "name, text, expected",
         [
-            ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n', 'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\n"x\ty\t\t\t\t\t\t\n'),
+            ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n', 'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\r\n"x\ty\t\t\t\t\t\t\r\n'),
             ("a.tsv", "\ufeffid\tTarget\tsource\n1\tc d\ta b\n2\ty\tx",
-             f"id\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\n2\ty\tx\t\t\t\t\t\t\n"),
+             f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\n2\ty\tx\t\t\t\t\t\t\n"),
             ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",,0.5000,2,3,major,0.9000\nx,y,,,,,,\n'),
         ],
     )  # fmt: skip
@@ -282,6 +406,140 @@ class TestTables:
     def test_a_sentence_without_errors_has_the_cells_of_wmt(self, read, annotate):
         bitext = read("a.tsv", "a\tb\n")
         assert annotate(bitext, answer(*bitext.segments)) == b"a\tb\t\t0.5000\t-1\t-1\tno-error\t\n"
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            "SRC\tMT",
+            "Source text\tTranslation",
+            "source_segment\ttgt",
+            "Source (en)\tTarget [de]",
+            "en\tDE",
+            "src\tPE",
+        ],
+    )
+    def test_a_row_of_names_is_not_a_sentence(self, read, names):
+        assert pairs(read("a.tsv", f"{names}\na\tb\n", "en", "de")) == [("line 2", "a", "b")]
+
+    def test_words_that_could_be_names_are_sentences(self, read):
+        assert len(read("a.tsv", "Source\tQuelle\nTarget\tZiel\n").segments) == 2
+
+    @pytest.mark.parametrize(
+        "name, text",
+        [
+            ("a.tsv", "a\tb\nc\td\n"),
+            ("a.tsv", "id\ttarget\tsource\tx\n1\tb\ta\ty\n2\td\tc\tz\n"),
+            ("a.csv", '"a;x";b\nc;d, e\n'),
+            ("a.csv", 'source;mt;x\na;"b; ""c""";y\nc;d;z\n'),
+            (
+                "a.jsonl",
+                '{"src": "a", "mt": "b", "x": 1}\r\n\r\n{"mt": ["c", "d"], "src": "e"}\r\n',
+            ),
+            ("a.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "c"\nmsgstr "d"\n'),
+        ],
+    )
+    def test_scores_of_an_earlier_review_are_replaced(self, read, annotate, name, text):
+        bitext = read(name, text)
+        (before, after), none = bitext.segments, {"error": "none"}
+        first = annotate(bitext, answer(before, before.target), none).decode()
+        again = read(name, first)
+        assert [each[1:] for each in pairs(again)] == [each[1:] for each in pairs(bitext)]
+        assert annotate(again, answer(before, before.target), none).decode() == first
+        assert first != annotate(again, none, answer(after)).decode()
+
+
+def test_scores_of_json_lines_are_fields(read, annotate):
+    bitext = read(
+        "a.jsonl", '{"source": ["a", "b"], "tokens": ["c", "d"], "id": 7}\n{"error": "no"}\n'
+    )
+    assert pairs(bitext) == [("line 1", "a b", "c d"), ("line 2", "", "")]
+    assert bitext.segments[1].problem == "no"
+    lines = annotate(bitext, answer(bitext.segments[0], "d"), {"error": "no"}).decode().splitlines()
+    first, second = map(json.loads, lines)
+    fields = {"hter": None, "expected_bad_share": 0.5, "start_ids": [2], "end_ids": [3]}
+    fields |= {"errors": ["major"], "probabilities": [0.9]}
+    assert first == {"source": ["a", "b"], "tokens": ["c", "d"], "id": 7, **fields}
+    assert second == {"error": "no", **dict.fromkeys(fields)}
+
+
+PO = """# Translators
+msgid ""
+msgstr ""
+"Language: de\\n"
+"Content-Type: text/plain; charset=ISO-8859-1\\n"
+
+#: a.c:7
+#, c-format
+msgctxt "menu"
+msgid "Open "
+"\\"%s\\""
+msgstr "\\"%s\\" öffnen\\n"
+
+msgid "one"
+msgid_plural "%d"
+msgstr[0] "eins"
+msgstr[1] ""
+
+#~ msgid "old"
+#~ msgstr "alt"
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_messages_of_gettext(read, annotate, end):
+    text = PO.replace("\n", end)
+    bitext = read("a.po", text, encoding="latin-1")
+    first, second, third = bitext.segments
+    assert pairs(bitext) == [
+        ("message 1", 'Open "%s"', '"%s" öffnen\n'),
+        ("message 2[0]", "one", "eins"),
+        ("message 2[1]", "%d", ""),
+    ]
+    assert (first.place[-6:], bitext.target_language) == ("a.po:9", "de")
+    got = annotate(bitext, answer(first), answer(second), {"error": "none"}).decode("latin-1")
+    for note, line in ((SHARE, "msgctxt"), (f"[0] {SHARE}", 'msgid "one"')):
+        text = text.replace(line, f"# allennlp_nef: {note}{end}{line}")
+    assert got == text
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        *(("a.xlf", XLIFF_1), ("a.tmx", TMX.replace("fr", "en")), ("a.po", PO)),
+        *(("a.tsv", "a\tb\n"), ("a.jsonl", '{"src": "a", "mt": "b"}')),
+    ],
+)
+def test_compressed_files(tmp_path, read, name, text):
+    bitext = read(name, text, encoding="latin-1" if name == "a.po" else "utf-8")
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    assert pairs(read_bitext([str(path)])) == pairs(bitext)
+    bitext.write(tmp_path / f"copy.{name}.gz", [answer(each) for each in bitext.segments])
+    assert "0.5" in gzip.decompress((tmp_path / f"copy.{name}.gz").read_bytes()).decode("latin-1")
+    path.write_bytes(b"garbage")
+    with pytest.raises(DataFormatError, match=name):
+        read_bitext([str(path)])
+
+
+def test_other_formats_can_be_written_as_tables(tmp_path, read):
+    bitext = read("a.xlf", trans_unit("<source>a\tb</source><target>c\nd</target>"))
+    for name, cells in (("b.tsv", "a b\tc d\t\t0.5"), ("b.csv.gz", 'a\tb,"c\nd",,0.5')):
+        writer_of(bitext, name)(tmp_path / name, [answer(bitext.segments[0])])
+        content = (tmp_path / name).read_bytes()
+        text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
+        assert text.splitlines()[0][:6] == "source" and f"\n{cells}" in text
+
+
+def test_inputs_are_files_or_pairs_of_files(tmp_path):
+    for name in ("a.txt", "b.txt", "c.TSV", "d.src", "e.mt"):
+        (tmp_path / name).write_text("a\tb\n", encoding="utf-8")
+    paths = [str(tmp_path / name) for name in ("a.txt", "b.txt", "c.TSV", "d.src", "e.mt")]
+    bitexts = read_bitexts(paths)
+    assert [each.path for each in bitexts] == [paths[1], paths[2], paths[4]]
+    with pytest.raises(UserError):
+        writer_of(bitexts[0], "a.xlf")
+    with pytest.raises(DataFormatError, match="d.src"):
+        read_bitexts(paths[:4])
 
 
 def test_lines_of_two_files(tmp_path):
@@ -300,23 +558,38 @@ BOMB = '<!DOCTYPE xliff [<!ENTITY a "b">]>\n<xliff version="1.2"><source>&a;</so
 OUTSIDE = BOMB.replace('"b"', 'SYSTEM "file:///etc/hostname"')
 
 
+ENTITIES = "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefghi", "bcdefghij"))
+BILLION_LAUGHS = f'<!DOCTYPE x [<!ENTITY a "{"a" * 10}">{ENTITIES}]>\n<x version="&j;">&j;</x>'
+
+
 @pytest.mark.parametrize(
     "name, text, place",
     [
         ("a.tsv", "a\tb\nc\n", "a.tsv:2"),
         ("a.tsv", "source\ttarget\tx\n\na\tb\n", "a.tsv:3"),
         ("a.tsv", "", "a.tsv"),
+        ("a.tsv", "a\tb\nc\t\xe4\n", "a.tsv:2"),
+        ("a.csv", "source,target\na,b,c\n", "a.csv:2"),
+        ("a.jsonl", '{"source": "a", "target": "b"}\n{"source": "a"}\n', "a.jsonl:2"),
+        ("a.jsonl", '{"source": "a", "target": 3}\n', "a.jsonl:1"),
+        ("a.jsonl", '{"source": "a", "target": "\\ud800"}\n', "a.jsonl:1"),
+        ("a.po", 'msgid "a"\nmsgstr "b"\nmsgstr "c"\n', "a.po:3"),
+        ("a.po", 'msgid "a"\nmsgid "b"\n', "a.po:1"),
+        ("a.po", "\nhello\n", "a.po:2"),
+        ("a.po", 'msgid "\xe4"\nmsgstr "b"\n', "a.po"),
+        ("a.xlf", "<xliff version='1.2'>&#xD800;</xliff>", "a.xlf:1"),
+        ("a.xlf", BILLION_LAUGHS, "a.xlf:2"),
+        ("a.tmx", BILLION_LAUGHS, "a.tmx:2"),
         ("a.csv", 'a,b\nc,"d\n\n', "a.csv:2"),
         ("a.txt", "a\tb\n", "a.txt"),
         ("a.xlf", "<xliff version='1.2'>\n<", "a.xlf:2"),
         ("a.xlf", "\n<xliff version='3.0'/>", "a.xlf:2"),
         ("a.xlf", "<tmx version='1.4'/>", "a.xlf:1"),
         ("a.xlf", "<xliff version='1.2'/>", "a.xlf"),
-        ("a.xlf", BOMB, "a.xlf:2"),
-        ("a.xlf", OUTSIDE, "a.xlf:2"),
-        ("a.xlf", "<?xml version='1.0' encoding='UTF-8'?><xliff>caf\xe9 </xliff>", "a.xlf"),
+        ("a.xlf", BOMB, "a.xlf:1"),
+        ("a.xlf", OUTSIDE, "a.xlf:1"),
+        ("a.xlf", "<?xml version='1.0' encoding='UTF-8'?><xliff>caf\xe9 </xliff>", "a.xlf:1"),
         ("a.tmx", "<tmx><tu><tuv><seg>x</seg></tuv></tu></tmx>", "a.tmx"),
-        ("a.tmx", TMX.replace('"fr"', '"de"'), "a.tmx:2"),
     ],
 )
 def test_wrong_files_are_errors_with_their_line(read, name, text, place):

@@ -7,7 +7,7 @@ import pytest
 
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.bitext import Bitext, SegmentPair
-from allennlp_nef.qe.report import report_page, summary_of
+from allennlp_nef.qe.report import report_page
 from tests.qe.review_answers import answer
 
 
@@ -54,10 +54,6 @@ def test_segments_without_a_score_have_the_reason():
     first, second = content_of(("a", "", answers[0]), ("a", "b", answers[1]))["sentences"]
     assert first["error"] == "there is no translation" and "risk" not in first
     assert second["risk"] == 0.7
-    figures = summary_of(answers)
-    assert (figures["sentences"], figures["scored"], figures["flagged_words"]) == (2, 1, 1)
-    assert figures["mean_expected_bad_share"] == pytest.approx(0.7)
-    assert summary_of(answers[:1])["mean_expected_bad_share"] is None
 
 
 def test_the_key_of_the_progress_depends_on_texts_and_scores():

@@ -3,28 +3,60 @@ Bitexts: sentences with their translations, in translators' file formats. Scores
 
 | format | names of files | what is added |
 |---|---|---|
-| XLIFF 1.2 and 2 | `.xlf`, `.xliff` | a note for each segment |
-| TMX | `.tmx` | nothing |
-| two columns | `.tsv`, `.csv` | the columns `allennlp_nef.qe.bitext.tables.ADDED` |
-| two files with one sentence per line | any other | nothing |
+| XLIFF 1.2 and 2 | `.xlf`, `.xliff`, `.sdlxliff`, `.mqxliff`, `.mxliff` | a note for each unit |
+| TMX | `.tmx` | a property of each translation |
+| PO files of gettext | `.po` | a comment for each message |
+| tables with tabs, commas or semicolons | `.tsv`, `.csv` | the columns `allennlp_nef.qe.bitext.tables.ADDED` |
+| JSON lines | `.jsonl` | the same as fields |
+| two files with one sentence per line | any other | nothing, but the scores can be written as a table |
 
-The first row of a table may name its columns, with `source` and `target` among them. A `.tsv` file has no quotes.
+Files can be compressed (`.gz`). What an earlier review added is replaced, and all else stays, with the line ends, the
+byte order mark and the encoding of the file.
+
+The first row of a table and the fields of JSON lines name the source and the translation: `source`, `src`, `target`,
+`translation`, `mt` and others, in any case. A table without names has two columns. A `.tsv` file has no quotes.
 
 The text of XML is what a reader sees: inline elements are left out, and the text in them stays unless it is code of
-another format. An XLIFF segment without a translation has an empty target. Units with `translate="no"`, their own or
-that of a group around them, are left out.
+another format. Codes for line breaks, tabs and blocks separate words. A segment without a translation has an empty
+target. Units of XLIFF with `translate="no"`, their own or that of a group around them, are left out.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
-from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext.base import Bitext, SegmentPair
-from allennlp_nef.qe.bitext.tables import read_table, read_text_pair
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.qe.bitext.base import Bitext, SegmentPair, Write
+from allennlp_nef.qe.bitext.po import read_po
+from allennlp_nef.qe.bitext.tables import read_json_lines, read_table, read_text_pair, write_table
 from allennlp_nef.qe.bitext.tmx import read_tmx
 from allennlp_nef.qe.bitext.xliff import read_xliff
 
-__all__ = ["Bitext", "SegmentPair", "read_bitext"]
+__all__ = ["Bitext", "SegmentPair", "read_bitext", "read_bitexts", "writer_of"]
+
+_TABLES = (".tsv", ".csv")
+_XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff")
+_ENDINGS = (*_XLIFF, ".tmx", ".po", *_TABLES, ".jsonl")
+
+
+def _ending(path: str) -> str:
+    """The ending of a file of one of the formats, without `.gz`; empty for any other file."""
+    name = path.lower().removesuffix(".gz")
+    return next((ending for ending in _ENDINGS if name.endswith(ending)), "")
+
+
+def read_bitexts(
+    paths: Sequence[str],
+    source_language: str | None = None,
+    target_language: str | None = None,
+    skip_final: bool = False,
+) -> list[Bitext]:
+    """Reads bitexts: see `read_bitext`. Of files in no format of bitexts, two are one: sources and translations."""
+    bitexts, rest = [], list(paths)
+    while rest:
+        number = 1 if _ending(rest[0]) or len(rest) == 1 or _ending(rest[1]) else 2
+        bitexts.append(read_bitext(rest[:number], source_language, target_language, skip_final))
+        del rest[:number]
+    return bitexts
 
 
 def read_bitext(
@@ -41,7 +73,8 @@ def read_bitext(
     paths : `Sequence[str]`
         A file in one of the formats of this module, or two files of lines: sources and translations.
     source_language, target_language : `str`, optional (default = `None`)
-        Codes such as "en". They choose two languages of a TMX file. For other files they are only passed on.
+        Codes such as "en". They choose two languages of a TMX file, and can be the names of columns. For other files
+        they are only passed on.
     skip_final : `bool`, optional (default = `False`)
         Whether to leave out XLIFF segments in the state final or signed-off, and approved units.
 
@@ -49,21 +82,42 @@ def read_bitext(
 
     `DataFormatError`: a file in another format, or without segments.
     """
-    ending = Path(paths[0]).suffix.lower()
+    path, ending = paths[-1], _ending(paths[0])
+    languages = (source_language, target_language)
     if len(paths) == 2:
         bitext = read_text_pair(*paths)
-    elif ending in (".tsv", ".csv"):
-        bitext = read_table(paths[0], ending)
-    elif ending in (".xlf", ".xliff"):
-        bitext = read_xliff(paths[0], skip_final)
+    elif ending in _XLIFF:
+        bitext = read_xliff(path, skip_final)
     elif ending == ".tmx":
-        bitext = read_tmx(paths[0], source_language, target_language)
+        bitext = read_tmx(path, *languages)
+    elif ending == ".po":
+        bitext = read_po(path)
+    elif ending in _TABLES:
+        bitext = read_table(path, *languages)
+    elif ending == ".jsonl":
+        bitext = read_json_lines(path, *languages)
     else:
         raise DataFormatError(
-            f"{paths[0]}: expected a .tsv, .csv, .xlf, .xliff or .tmx file, or two text files"
+            f"{path}: expected a file with the ending {', '.join(_ENDINGS)}, or two text files"
         )
     if not bitext.segments:
-        raise DataFormatError(f"{paths[0]}: expected at least one segment, got none")
+        raise DataFormatError(f"{path}: expected at least one segment, got none")
+    bitext.path = path
     bitext.source_language = source_language or bitext.source_language
     bitext.target_language = target_language or bitext.target_language
     return bitext
+
+
+def writer_of(bitext: Bitext, path: str) -> Write:
+    """
+    The function that writes a bitext with scores: in its own format, or for other formats than tables also as a table.
+
+    # Raises
+
+    `UserError`: two text files are to be written as anything but a table.
+    """
+    if _ending(path) in _TABLES and _ending(bitext.path) not in _TABLES:
+        return partial(write_table, segments=bitext.segments)
+    if bitext.write is None:
+        raise UserError(f"{path}: expected the ending {' or '.join(_TABLES)} for two text files")
+    return bitext.write

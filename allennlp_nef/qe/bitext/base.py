@@ -1,31 +1,52 @@
-"""What every format of bitexts reads into."""
+"""What every format of bitexts shares: segments, files that can be compressed, languages and scores in words."""
 
-from collections.abc import Callable, Mapping, Sequence
+import gzip
+import re
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-Answers = Sequence[Mapping[str, Any]]
-"""The answer of the predictor for each segment; `{"error": ...}` for one without a score."""
+from allennlp_nef.errors import DataFormatError
+
+Answer = Mapping[str, Any]
+"""The answer of the predictor for a segment; `{"error": ...}` for one without a score."""
+# Codes for the same language, or for one that a model knows under the other code.
+_ALIASES = {
+    **{"fil": "tl", "in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro"},
+    **{"nb": "no", "nn": "no", "cmn": "zh", "prs": "fa", "arb": "ar"},
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SegmentPair:
     """A sentence and its translation. Either may be empty."""
 
     name: str
     """A name for people, such as "line 3", "unit 7" or, if its state in XLIFF is final, "unit 7 (final)"."""
     place: str
-    """Where it stands, such as "a.tsv:3"."""
+    """Its file and line, such as "a.tsv:3"."""
     source: str
     target: str
+    source_language: str | None = None
+    target_language: str | None = None
+    error: str | None = None
+    """Why the segment cannot be read, such as several translations into one language."""
 
     @property
-    def missing(self) -> str | None:
-        """The side that is blank, "source" or "translation"; None if there is none."""
+    def problem(self) -> str | None:
+        """Why the segment cannot be scored; None if it can."""
+        if self.error:
+            return self.error
         if not self.source.strip():
-            return "source"
-        return None if self.target.strip() else "translation"
+            return "there is no source"
+        return None if self.target.strip() else "there is no translation"
+
+
+Write = Callable[[Path, Iterable[Answer]], None]
+"""Writes a file again with the scores and errors of answers, one for each segment."""
 
 
 @dataclass
@@ -35,5 +56,59 @@ class Bitext:
     segments: list[SegmentPair]
     source_language: str | None = None
     target_language: str | None = None
-    write: Callable[[Path, Answers], None] | None = None
-    """Writes the file with the scores and errors of answers; None for formats without a place for them."""
+    write: Write | None = None
+    """None for two text files, which have no place for scores: see `tables.write_table`."""
+    path: str = ""
+    """The file; of two text files, the one with translations."""
+
+
+def base_language(code: str) -> str:
+    """The language of a code without region and script, such as "no" for "nb-NO"."""
+    language = re.split("[-_]", code.lower())[0]
+    return _ALIASES.get(language, language)
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a file, decompressed if its name ends in `.gz`."""
+    with open(path, "rb") as file:
+        content = file.read()
+    if not path.endswith(".gz"):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataFormatError(f"{path}: expected gzip data ({error})") from None
+
+
+def has_bom(path: str) -> bool:
+    """Whether a file starts with the byte order mark of UTF-8. A pipe cannot be read twice."""
+    if not Path(path).is_file():
+        return False
+    with _opener(Path(path))(path, "rb") as file:
+        return file.read(3) == BOM_UTF8
+
+
+def _opener(path: Path) -> Callable[..., IO[Any]]:
+    return gzip.open if path.suffix == ".gz" else open
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file, compressed if its name ends in `.gz`."""
+    with _opener(path)(path, "wb") as file:
+        file.write(content)
+
+
+def open_text(path: Path, bom: bool = False) -> IO[Any]:
+    """Opens a UTF-8 file for writing, compressed if its name ends in `.gz`. Line ends are written as they are."""
+    return _opener(path)(path, "wt", encoding="utf-8-sig" if bom else "utf-8", newline="")
+
+
+def summary(answer: Answer) -> str:
+    """An answer in words, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"."""
+    names = {"hter": "predicted HTER", "expected_bad_share": "expected share of BAD words"}
+    parts = [f"{names[name]} {answer[name]:.2f}" for name in names if name in answer]
+    for span in answer["spans"]:
+        place = f"{span['start']}-{span['end']}: {span['text'] or '(missing)'}"
+        kind = f"{span['severity']} error" if "severity" in span else "error"
+        parts.append(f"{kind} ({span['probability']:.0%}) at {place}")
+    return "; ".join(parts)

@@ -1,75 +1,216 @@
-"""Tables of sentences and their translations, and pairs of text files."""
+"""Tables, JSON lines and pairs of text files."""
 
 import csv
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.data.text_files import read_lines
-from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext.base import Answers, Bitext, SegmentPair
+from allennlp_nef.data.text_files import read_lines, read_objects
+from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.qe.bitext.base import Answer, Bitext, SegmentPair, has_bom, open_text
 from allennlp_nef.qe.files import read_parallel
 
 ADDED = ("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities")
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
+# The names of columns and of JSON fields, the preferred ones first; see `_column`.
+SOURCES = ("source", "src", "original", "orig", "input")
+TARGETS = (
+    *(
+        "target",
+        "tgt",
+        "trg",
+        "translation",
+        "translated",
+        "mt",
+        "machinetranslation",
+        "hypothesis",
+    ),
+    *("hyp", "output", "tokens", "postedit", "pe", "reference", "ref"),
+)
+_SAMPLE = 100  # lines that show the delimiter of a .csv file
+_TSV: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
 
 
 def read_text_pair(source: str, target: str) -> Bitext:
+    """Reads a file of sentences and a file of translations, one per line."""
     lines = enumerate(read_parallel({"source": source, "target": target}), 1)
-    return Bitext(
-        [
-            SegmentPair(f"line {number}", where["target"], line["source"], line["target"])
-            for number, (line, where) in lines
-        ]
+    segments = [
+        SegmentPair(f"line {number}", where["target"], line["source"], line["target"])
+        for number, (line, where) in lines
+    ]
+    return Bitext(segments, path=target)
+
+
+def _column(names: Iterable[str], wanted: Sequence[str]) -> int | None:
+    """
+    The index of the first of the wanted names. Only letters and digits count, and "Source text", "source_segment" and
+    "SOURCE (en)" are "source".
+    """
+    keys = [re.sub(r"\(.*?\)|\[.*?\]|[\W_]", "", name).lower() for name in names]
+    keys = [re.sub("(text|segment|sentence|string)$", "", key) for key in keys]
+    return next((keys.index(name) for name in wanted if name in keys), None)
+
+
+def _columns(names: Sequence[str], languages: Sequence[str | None]) -> tuple[int, int] | None:
+    """The columns of the source and of the translation; None if the names do not tell. Language codes count, too."""
+    codes = [[re.sub(r"[\W_]", "", code).lower()] if code else [] for code in languages]
+    source, target = (
+        _column(names, [*known, *own]) for known, own in zip((SOURCES, TARGETS), codes)
     )
+    return None if source is None or target is None or source == target else (source, target)
 
 
-def read_table(path: str, ending: str) -> Bitext:
-    """Reads a table. Blank lines are skipped."""
-    lines = (line for _, line in read_lines(path, keepends=True))
-    dialect: dict[str, Any] = {}
-    if ending == ".tsv":
-        dialect = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
-    reader = csv.reader(lines, strict=True, **dialect)
-    rows: list[tuple[int, list[str]]] = []  # with the number of the first line
-    number = 1
-    try:
-        for cells in reader:
-            rows += [(number, cells)] if cells else []
-            number = reader.line_num + 1
-    except csv.Error as error:
-        raise DataFormatError(f"{path}:{number}: {error}") from None
-    names = [name.strip().lower() for name in rows[0][1]] if rows else []
-    has_names = "source" in names and "target" in names
-    width = len(names) if has_names else 2
-    left, right = (names.index("source"), names.index("target")) if has_names else (0, 1)
+def read_table(path: str, source_language: str | None, target_language: str | None) -> Bitext:
+    """
+    Reads a table with tabs, or for `.csv` with commas or semicolons. Blank lines are skipped.
+
+    The first row may name the columns. Otherwise there are two, and perhaps those of an earlier review.
+    """
+    languages = (source_language, target_language)
+    sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
+    dialect = {"delimiter": _delimiter(sample, languages)} if _is_csv(path) else _TSV
+    _, first = next(_rows(path, dialect), (1, []))
+    named = _columns(first, languages)
+    at = next((i for i in range(len(first)) if (*first[i : i + len(ADDED)],) == ADDED), len(first))
+    if named is None and _is_annotated(first):
+        at = 2
+    own = slice(at, at + len(ADDED))
+    width = len(first) if named or at == 2 else 2
+    left, right = named or (0, 1)
     segments = []
-    for number, cells in rows[has_names:]:
+    for number, cells in islice(_rows(path, dialect), named is not None, None):
         if len(cells) != width:
             raise DataFormatError(f"{path}:{number}: expected {width} columns, got {len(cells)}")
-        segments.append(
-            SegmentPair(f"line {number}", f"{path}:{number}", cells[left], cells[right])
-        )
+        place = f"{path}:{number}"
+        segments.append(SegmentPair(f"line {number}", place, cells[left], cells[right]))
 
-    def write(draft: Path, answers: Answers) -> None:
-        added = [list(ADDED)] * has_names + [_cells(answer) for answer in answers]
-        with open(draft, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n", **dialect)
-            writer.writerows(cells + new for (_, cells), new in zip(rows, added))
+    def write(draft: Path, answers: Iterable[Answer]) -> None:
+        names = [ADDED] if named else []
+        end = "\r\n" if sample[0].endswith("\r\n") else "\n"
+        with open_text(draft, has_bom(path)) as file:
+            writer = csv.writer(file, lineterminator=end, **dialect)
+            rows = _rows(path, dialect)
+            for (_, cells), added in zip(rows, chain(names, map(_cells, answers))):
+                writer.writerow([*cells[: own.start], *added, *cells[own.stop :]])
 
     return Bitext(segments, write=write)
 
 
-def _cells(answer: Mapping[str, Any]) -> list[str]:
-    """The cells of the columns `ADDED`."""
+def _is_csv(path: str) -> bool:
+    return path.lower().removesuffix(".gz").endswith(".csv")
+
+
+def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
+    """The delimiter of a `.csv` file: first rows with it have names, or two columns, or an equal number."""
+    ranked = []
+    for delimiter in ",;":
+        rows = [row for row in csv.reader(sample, delimiter=delimiter) if row]
+        if len(sample) == _SAMPLE:
+            del rows[-1]  # it may be incomplete
+        widths = {len(row) for row in rows}
+        is_named = bool(rows) and _columns(rows[0], languages) is not None
+        ranked.append((is_named, widths == {2}, len(widths) == 1 and min(widths) > 1, delimiter))
+    return max(ranked, key=lambda rank: rank[:3])[-1]
+
+
+def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, with the number of their first line."""
+    lines = (line for _, line in read_lines(path, keepends=True))
+    reader = csv.reader(lines, strict=True, **dialect)
+    number = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield number, cells
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise DataFormatError(f"{path}:{number}: {error}") from None
+
+
+def _is_annotated(cells: Sequence[str]) -> bool:
+    """Whether a row without names has two columns and those of a review."""
+    score, ids, word = r"(\d\.\d{4})?", r"((-?\d+)( \d+)*)?", r"([a-z-]+( [a-z-]+)*)?"
+    scores = rf"{score}\t{score}\t{ids}\t{ids}\t{word}\t(\d\.\d{{4}} ?)*"
+    return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(scores, "\t".join(cells[2:])))
+
+
+def _values(answer: Answer) -> list[Any]:
+    """The values of the columns `ADDED`, lists for errors; None stands for an empty cell."""
     if "error" in answer:
-        return [""] * len(ADDED)
+        return [None] * len(ADDED)
     spans = answer["spans"]
-    columns: list[list[Any]] = [
-        [span["start"] for span in spans] or [-1],
-        [span["end"] for span in spans] or [-1],
-        [span.get("severity", "major") for span in spans] or ["no-error"],
-        [f"{span['probability']:.4f}" for span in spans],
+    return [
+        *(round(answer[name], 4) if name in answer else None for name in ADDED[:2]),
+        [span["start"] for span in spans],
+        [span["end"] for span in spans],
+        [span.get("severity", "major") for span in spans],
+        [round(span["probability"], 4) for span in spans],
     ]
-    scores = [f"{answer[name]:.4f}" if name in answer else "" for name in ADDED[:2]]
-    return [*scores, *(" ".join(map(str, column)) for column in columns)]
+
+
+def _cells(answer: Answer) -> list[str]:
+    """The cells of the columns `ADDED`."""
+    without_errors = ["", "", "-1", "-1", "no-error", ""]
+    cells = []
+    for value, default in zip(_values(answer), without_errors):
+        if value is None:
+            cells.append("")
+        elif isinstance(value, list):
+            texts = [f"{each:.4f}" if isinstance(each, float) else str(each) for each in value]
+            cells.append(" ".join(texts) or default)
+        else:
+            cells.append(f"{value:.4f}")
+    return cells
+
+
+def write_table(draft: Path, answers: Iterable[Answer], segments: Iterable[SegmentPair]) -> None:
+    """Writes segments and their scores as a table with names. In a `.tsv` file, tabs and line ends become blanks."""
+    is_csv = _is_csv(draft.name)
+    dialect = {} if is_csv else _TSV
+    with open_text(draft) as file:
+        writer = csv.writer(file, lineterminator="\n", **dialect)
+        writer.writerow(["source", "target", *ADDED])
+        for segment, answer in zip(segments, answers):
+            texts = [segment.source, segment.target]
+            cells = texts if is_csv else [re.sub("[\t\r\n]", " ", text) for text in texts]
+            writer.writerow([*cells, *_cells(answer)])
+
+
+def read_json_lines(path: str, source_language: str | None, target_language: str | None) -> Bitext:
+    """Reads JSON objects with a source and a translation, each a string or a list of words, such as answers."""
+    segments = []
+    for number, value in read_objects(path):
+        place = f"{path}:{number}"
+        names = list(value)
+        columns = _columns(names, (source_language, target_language))
+        texts = [_text(value[names[column]]) for column in columns or ()]
+        if texts and None not in texts:
+            segments.append(SegmentPair(f"line {number}", place, *map(str, texts)))
+        elif isinstance(value.get("error"), str):
+            segments.append(SegmentPair(f"line {number}", place, "", "", error=value["error"]))
+        else:
+            raise DataFormatError(
+                f"{place}: expected an object with source and target, got {quote(value)}"
+            )
+
+    def write(draft: Path, answers: Iterable[Answer]) -> None:
+        added = iter(answers)
+        with open_text(draft, has_bom(path)) as file:
+            for _, line in read_lines(path, keepends=True):
+                if line.strip():
+                    fields = json.loads(line) | dict(zip(ADDED, _values(next(added))))
+                    end = line[len(line.rstrip("\r\n")) :]
+                    line = json.dumps(fields, ensure_ascii=False) + end
+                file.write(line)
+
+    return Bitext(segments, write=write)
+
+
+def _text(value: Any) -> str | None:
+    """A string, or the words of a list joined by blanks; None for anything else."""
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return " ".join(value)
+    return value if isinstance(value, str) else None

@@ -1,53 +1,85 @@
 """TMX, the exchange format of translation memories."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext.base import Bitext, SegmentPair
-from allennlp_nef.qe.bitext.xml import parse, text_of
+from allennlp_nef.qe.bitext.base import Answer, Bitext, SegmentPair, base_language, summary
+from allennlp_nef.qe.bitext.xml import parse, text_of, write_xml
+
+_OWN = "x-allennlp_nef"  # the type of our properties
 
 
 def read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
-    root = parse(path).getroot()
-    units = []
-    for unit in root.iter("{*}tu"):
-        sides = unit.findall("{*}tuv")
-        texts = {_language_of(side): text_of(side.find("{*}seg")) for side in sides}
-        if len(texts) < len(sides):
-            raise DataFormatError(
-                f"{path}:{unit.sourceline}: expected one text per language, got several of one"
-            )
-        units.append((unit, texts))
-    languages = list(dict.fromkeys(code for _, texts in units for code in texts))
+    """Reads two of the languages of a file. The header can name the source language."""
+    tree = parse(path)
+    root = tree.getroot()
+    units = [(unit, unit.findall("{*}tuv")) for unit in root.iter("{*}tu")]
+    # The codes of the file, by what is equal in all spellings of a code.
+    languages = {_language_of(side): _code_of(side) for _, sides in units for side in sides}
     default = root.xpath("string(*[local-name() = 'header']/@srclang)").replace("*all*", "")
     sources = _choose(path, "--source-language", source or default, languages)
-    others = [code for code in languages if code not in sources]
+    others = {key: code for key, code in languages.items() if key not in sources}
     targets = _choose(path, "--target-language", target, others)
-    segments = []
-    for number, (unit, texts) in enumerate(units, 1):
-        pair = [
-            next((texts[code] for code in codes if code in texts), "")
-            for codes in (sources, targets)
-        ]
-        segments.append(
-            SegmentPair(f"unit {unit.get('tuid', number)}", f"{path}:{unit.sourceline}", *pair)
-        )
-    return Bitext(segments, sources[0], targets[0])
+    segments, translations = [], []
+    for number, (unit, sides) in enumerate(units, 1):
+        name, place = f"unit {unit.get('tuid', number)}", f"{path}:{unit.sourceline}"
+        found: list[list[Any]] = []
+        for codes in (sources, targets):
+            # The first of the codes that the unit has: "en" and "en-US" are versions of one text.
+            code = next((code for code in codes if code in map(_language_of, sides)), None)
+            found.append([side for side in sides if _language_of(side) == code])
+        several = next((side for side in found if len(side) > 1), None)
+        left, right = (text_of(side[0].find("{*}seg")) if side else "" for side in found)
+        error = f"there are several texts in {_language_of(several[0])}" if several else None
+        segments.append(SegmentPair(name, place, left, right, error=error))
+        translations.append(found[1][:1])
+
+    def write(draft: Path, answers: Iterable[Answer]) -> None:
+        for sides, answer in zip(translations, answers):
+            for side in sides:
+                for old in side.findall("{*}prop"):
+                    if old.get("type") == _OWN:
+                        side.remove(old)
+                if "error" not in answer:
+                    new = side.makeelement(side.tag.replace("tuv", "prop"), {"type": _OWN})
+                    new.text, new.tail = summary(answer), side.text
+                    side.insert(0, new)
+        write_xml(path, tree, draft)
+
+    return Bitext(segments, languages[sources[0]], languages[targets[0]], write)
+
+
+def _code_of(side: Any) -> str:
+    return str(side.get("{http://www.w3.org/XML/1998/namespace}lang", side.get("lang", "")))
 
 
 def _language_of(side: Any) -> str:
-    language = side.get("{http://www.w3.org/XML/1998/namespace}lang", side.get("lang", ""))
-    return str(language)
+    """The language of a text in one spelling, such as "en-us" for "EN_US"."""
+    return _code_of(side).replace("_", "-").lower()
 
 
-def _choose(path: str, option: str, wanted: str | None, languages: Sequence[str]) -> list[str]:
-    """The codes of the wanted language and its variants, such as "en" and "en-US"; by default, the only code."""
-    prefix = f"{wanted}-".lower()
-    chosen = [code for code in languages if not wanted or f"{code}-".lower().startswith(prefix)]
+def _choose(path: str, option: str, wanted: str | None, languages: Mapping[str, str]) -> list[str]:
+    """
+    The codes of the wanted language; by default, the only code.
+
+    They are those of the language and its variants, such as "en" and "en-us" for "en"; or else those of the same
+    language under another code, such as "he" for "iw"; or else the language without a variant, such as "en" for
+    "en-us".
+    """
+    code = (wanted or "").replace("_", "-").lower()
+    same = [other for other in languages if base_language(other) == base_language(code)]
+    chosen = (
+        [other for other in languages if not wanted or f"{other}-".startswith(f"{code}-")]
+        or [other for other in same if "-" not in code]
+        or [other for other in same if "-" not in other]
+    )
     if not chosen or (not wanted and len(chosen) > 1):
         expected = (
-            f"one of {', '.join(languages)}" if languages else "a second language in the file"
+            f"one of {', '.join(languages.values())}"
+            if languages
+            else "a second language in the file"
         )
         raise DataFormatError(f"{path}: {option}: expected {expected}, got {wanted or 'none'}")
     return chosen

@@ -1,42 +1,111 @@
 """XML files and their text. Elements are those of lxml; "{*}" stands for any namespace."""
 
+import re
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from allennlp_nef.errors import DataFormatError, quote, require_extra
+from allennlp_nef.qe.bitext.base import read_bytes, write_bytes
 
 _CODES = ("bpt", "ept", "it", "ph", "ut")  # inline elements with code of another format
-_COMMENT = ""
-_LINE_BREAKS = {"lb", "xlf:lb"}  # values of ctype, type and subType
+_KINDS = ("ctype", "type", "subType")  # attributes that say what a code stands for
+_SHOWN = ("equiv-text", "equiv", "equivStart", "disp", "dispStart")  # attributes with its content
+# What separates words: codes of these kinds, such as "lb", "x-br" or "x-html-br", or with this content: whitespace,
+# tags of HTML or Office documents that break a line, and escapes as in C or RTF.
+_BREAK = "br|p|div|li|ul|ol|tr|t[dh]|table|hr|h[1-6]|line-?break|tab"
+_BREAK_KIND = re.compile(rf"(x-|xlf:)?(html-)?(lb|pb|lf|cr|crlf|nl|newline|{_BREAK})", re.I)
+_BREAK_CONTENT = re.compile(
+    rf"^\s+$|</?(\w+:)?({_BREAK})(\s[^<>]*)?/?>|^(\{{?\\([nrt]|line|par|tab)\s?\}}?)+$", re.I
+)
+# What comes before the root element.
+_PROLOG = re.compile(r"\ufeff?(\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)*", re.S)
 
 
 def parse(path: str) -> Any:
-    """The tree of an XML file. Entities are rejected, and nothing outside the file is read."""
+    """
+    The tree of an XML file. Entities are rejected, and nothing outside the file is read.
+
+    Texts can be of any size: without entities, a tree is not much larger than its file.
+    """
     with require_extra("xliff", "a file in XLIFF or TMX"):
         from lxml import etree
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, strip_cdata=False)
-    with open(path, "rb") as file:
-        try:
-            tree = etree.parse(file, parser)
-        except etree.XMLSyntaxError as error:
-            raise DataFormatError(f"{path}:{error.lineno}: expected XML ({error.msg})") from None
-        except OSError as error:  # bytes that are not in the encoding
-            raise DataFormatError(f"{path}: expected XML ({error})") from None
+    content = read_bytes(path)
+    options = {"resolve_entities": False, "no_network": True, "strip_cdata": False}
+    try:
+        # What comes before the root element can declare entities, so it is read with all limits of lxml.
+        head = etree.XMLPullParser(events=("start",), **options)
+        blocks = (content[start : start + 2**16] for start in range(0, len(content), 2**16))
+        while not (events := list(head.read_events())) and (block := next(blocks, b"")):
+            head.feed(block)
+        dtd = events[0][1].getroottree().docinfo.internalDTD if events else None
+        for entity in dtd.iterentities() if dtd is not None else ():
+            line = content[: max(0, content.find(b"<!ENTITY"))].count(b"\n") + 1
+            raise DataFormatError(f"{path}:{line}: expected no entities, got {quote(entity.name)}")
+        tree = etree.parse(BytesIO(content), etree.XMLParser(huge_tree=True, **options))
+    except etree.XMLSyntaxError as error:
+        raise DataFormatError(f"{path}:{error.lineno}: expected XML ({error.msg})") from None
+    except OSError as error:  # bytes that are not in the encoding
+        raise DataFormatError(f"{path}: expected XML ({error})") from None
     for entity in tree.iter(etree.Entity):
         line = entity.getparent().sourceline
         raise DataFormatError(f"{path}:{line}: expected no entities, got {quote(entity.text)}")
     return tree
 
 
-def text_of(element: Any) -> str:
-    """The text of an element as a reader sees it; empty for None."""
+def write_xml(path: str, tree: Any, draft: Path) -> None:
+    """Writes a tree in the encoding of the file that it was read from, with its line ends and byte order mark."""
+    from lxml import etree
+
+    encoding = tree.docinfo.encoding or "utf-8"
+    original = read_bytes(path).decode(encoding)
+    serialized = etree.tostring(tree, encoding="unicode")
+    text = _PROLOG.sub("", serialized, count=1).rstrip() + original[len(original.rstrip()) :]
+    text = (_PROLOG.match(original) or [""])[0] + text
+    text = text.replace("\r\n", "\n")
+    if "\r\n" in original:
+        text = text.replace("\n", "\r\n")
+    write_bytes(draft, text.encode(encoding, "xmlcharrefreplace"))
+
+
+def text_of(element: Any, contents: Mapping[str, str] | None = None) -> str:
+    """
+    The text of an element as a reader sees it; empty for None.
+
+    Inline elements for a line break, a tab or another block separate words: a line end takes their place. Deleted text
+    of SDLXLIFF is left out. `contents` are the contents of codes that are kept elsewhere in the file, by their ids.
+    """
     if element is None:
         return ""
-    text = element.text or ""
-    for child in element:
-        name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else _COMMENT
-        if name in ("x", "ph") and _LINE_BREAKS & {*child.values()}:
-            text += "\n"
-        elif name not in (*_CODES, _COMMENT):
-            text += text_of(child)
-        text += child.tail or ""
-    return text
+    if not len(element):
+        return element.text or ""
+    from lxml import etree
+
+    parts = [element.text or ""]
+    walk = etree.iterwalk(element, events=("start", "end", "comment", "pi"))
+    for event, node in walk:
+        if node is element:
+            continue
+        is_element = isinstance(node.tag, str)
+        is_code = is_element and node.tag.rpartition("}")[2] in _CODES
+        is_shown = is_element and not is_code and node.get("mtype") != "x-sdl-deleted"
+        is_break = is_element and _is_break(node, is_code, contents or {})
+        if event == "start":
+            parts.append("\n" * is_break + (node.text or "") * is_shown)
+            if not is_shown:
+                walk.skip_subtree()
+        else:
+            encloses = is_shown and (node.text or len(node))
+            parts.append("\n" * bool(is_break and encloses) + (node.tail or ""))
+    return "".join(parts)
+
+
+def _is_break(node: Any, is_code: bool, contents: Mapping[str, str]) -> bool:
+    """Whether an inline element separates words."""
+    key = node.get("dataRef") or node.get("dataRefStart") or node.get("id", "")
+    shown = [node.get(name) for name in _SHOWN]
+    shown += [contents.get(key), "".join(node.itertext()) if is_code else None]
+    return any(_BREAK_KIND.fullmatch(node.get(name, "")) for name in _KINDS) or any(
+        text and _BREAK_CONTENT.search(text) for text in shown
+    )

@@ -162,7 +162,7 @@
   }
 
   function sideOf(i, side) {
-    const language = data[`${side}_language`];
+    const language = sentences[i][`${side}_language`] ?? data[`${side}_language`];
     const text = element("p", { class: `text ${side}-text`, dir: "auto", ...(language ? { lang: language } : {}) });
     text.append(...(isScored(i) ? textOf(i, side) : [sentences[i][side]]));
     if (!sentences[i][side]) text.append(" ", element("span", { class: "hint" }, "none"));
@@ -347,7 +347,8 @@
   const least = element("input", { type: "number", id: "least", min: 0, max: top, step: "any" });
   const filters = [search, errors, decisions, least];
   const texts = sentences.map(({ source, target }) => `${source}\n${target}`.toLowerCase());
-  const byRisk = all.toSorted((a, b) => (sentences[b].risk ?? -1) - (sentences[a].risk ?? -1));
+  const riskOf = (i) => sentences[i].risk ?? 9; // those without a score come first
+  const byRisk = all.toSorted((a, b) => riskOf(b) - riskOf(a));
 
   function passes(i) {
     const { decision, note } = reviewed[i] ?? {};
