@@ -64,7 +64,7 @@ def exported(page, name):
 
 def test_sentences_are_sorted_by_risk_marked_and_filtered(open_report):
     page = open_report()
-    assert page.texts(".card h3") == ["Line 2", "Line 3", "Line 4", "Line 5", "Line 1", "Line 6"]
+    assert page.texts(".card h3") == ["Line 6", "Line 2", "Line 3", "Line 4", "Line 5", "Line 1"]
     marks = ["rote Tasse BAD 0.70", "&amp; BAD 0.45", "يشرب BAD 0.80", "他喝茶 BAD 0.60"]
     assert page.texts(".bad") == marks
     assert page.texts(".card .note") == ["No score: there is no translation"]
@@ -72,7 +72,7 @@ def test_sentences_are_sorted_by_risk_marked_and_filtered(open_report):
     assert page.run("return document.querySelectorAll('.card b, .card script').length") == 0
     assert page.texts("[data-sentence='4'] .target-text .word") == ["他喝茶", "😀", "。"]
     directions = "return [...document.querySelectorAll('.target-text')].map((e) => getComputedStyle(e).direction)"
-    assert page.run(directions) == ["ltr", "ltr", "rtl", "ltr", "ltr", "ltr"]
+    assert page.run(directions) == ["ltr", "ltr", "ltr", "rtl", "ltr", "ltr"]
     page.hover("[data-sentence='1'] .target-text [data-word='2']")
     assert page.texts(".lit") == ["cup"]
     for field, value, expected in (
@@ -95,10 +95,10 @@ def test_keys_decide_and_progress_and_exports_have_it(open_report):
     page = open_report()
     page.driver.find_element("xpath", "//button[.='Export TSV']").click()
     assert status(page).startswith("There is nothing to export yet")
-    page.press("n")
+    page.press("n", "n")
     assert focused(page) == "Line 2"
     page.press("a")
-    assert status(page) == "Accepted. Next: 2 of 6." and focused(page) == "Line 3"
+    assert status(page) == "Accepted. Next: 3 of 6." and focused(page) == "Line 3"
     page.press("n", "r", "p", "m")
     page.press("wrong verb", Keys.ESCAPE)
     assert focused(page) == "Line 4" and page.texts("p.own-note") == ["wrong verb"]
