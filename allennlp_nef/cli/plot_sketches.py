@@ -100,7 +100,7 @@ def plot_sketches(
     from allennlp.common import Tqdm
 
     from allennlp_nef.figures._heat_maps import heat_map
-    from allennlp_nef.figures.display import page_of
+    from allennlp_nef.figures.html_pages import page_of
     from allennlp_nef.figures.sketch_summary import SketchSummary
     from allennlp_nef.predictors.archives import load_predictor
 

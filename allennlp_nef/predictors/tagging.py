@@ -12,7 +12,7 @@ from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.errors import UserError
-from allennlp_nef.figures.display import Display
+from allennlp_nef.figures.html_pages import Display
 from allennlp_nef.figures.tag_colors import tag_colors
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder, parts_of

@@ -9,7 +9,7 @@ from typing import Any
 from allennlp_nef.data.text_files import find_words
 from allennlp_nef.data.tokenizers import Offsets
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.figures.display import document_of
+from allennlp_nef.figures.html_pages import document_of
 from allennlp_nef.qe.bitext import Bitext, SegmentPair
 from allennlp_nef.qe.file_figures import SCORES
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES

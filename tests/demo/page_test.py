@@ -2,7 +2,7 @@
 
 import pytest
 
-from allennlp_nef.figures.display import page_of
+from allennlp_nef.figures.html_pages import page_of
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
 from allennlp_nef.qe.predictor import WordQePredictor
 from tests.demo.conftest import served

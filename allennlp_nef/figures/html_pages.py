@@ -49,7 +49,7 @@ def page_of(models: Sequence[Mapping[str, Any]]) -> str:
         For each model the `description` of its predictor, and its answers with `trace` as `sentences`; an answer may
         have `gold`, the gold tags or None. All models have the same sentences.
     """
-    scripts = ("elements.js", "heat_map.js", "quality.js", "replay.js", "standalone.js")
+    scripts = ("elements.js", "heat_map.js", "quality.js", "replay.js", "replay_page.js")
     return document_of("Tagging, step by step", {"models": models}, scripts)
 
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from allennlp_nef.figures.display import Display, page_of
+from allennlp_nef.figures.html_pages import Display, page_of
 from tests.figures.answers import DESCRIPTION, random_answer
 
 ODD = "</script><script>alert(1)</script> <!-- & \u2028 \ud800 $x ${y} \\u003c ü"
