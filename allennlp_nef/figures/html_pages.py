@@ -1,16 +1,12 @@
-"""Pages in one file: the replay of sentences, and what notebooks show of one sentence."""
+"""HTML pages in one file: the replay of sentences, also in a frame for notebooks."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allennlp_nef.resources import folders
-
-if TYPE_CHECKING:
-    from allennlp_nef.figures._style import StyledFigure
 
 # The policy lets the page run its own scripts, and nothing else: it cannot reach the network.
 _PAGE = Template(
@@ -70,33 +66,14 @@ def document_of(title: str, content: Mapping[str, Any], scripts: Sequence[str]) 
     )
 
 
-@dataclass(frozen=True)
-class Display:
-    """A tagged sentence, as notebooks show it.
+def frame_of(answer: Mapping[str, Any], description: Mapping[str, Any]) -> str:
+    """The HTML element that replays a sentence in a notebook, in a frame of its own so that styles do not mix.
 
-    # Parameters
-
-    answer : `Mapping[str, Any]`
-        The answer of the predictor with its `trace`.
-    description : `Mapping[str, Any]`
-        The description of the predictor.
+    `answer` is the answer of a predictor with its `trace`, and `description` describes that predictor.
     """
-
-    answer: Mapping[str, Any]
-    description: Mapping[str, Any]
-
-    def plot(self) -> "StyledFigure":
-        """The heat map of the sentence. Raises `UserError` if matplotlib is not installed."""
-        from allennlp_nef.figures._heat_maps import heat_map
-
-        return heat_map([self.answer], [self.description])
-
-    def _repr_html_(self) -> str:
-        """The replay in a frame, so that its page and the notebook do not change each other."""
-        page = page_of([{"description": self.description, "sentences": [self.answer]}])
-        rows = len(self.answer["trace"]["attention"])
-        height = min(_HEIGHT + _ROW_HEIGHT * rows, _MAX_HEIGHT)
-        return (
-            f'<iframe title="Replay" sandbox="allow-scripts" style="width: 100%; height: {height}px; border: 0; '
-            f'resize: vertical" srcdoc="{escape(page)}"></iframe>'
-        )
+    page = page_of([{"description": description, "sentences": [answer]}])
+    height = min(_HEIGHT + _ROW_HEIGHT * len(answer["trace"]["attention"]), _MAX_HEIGHT)
+    return (
+        f'<iframe title="Replay" sandbox="allow-scripts" style="width: 100%; height: {height}px; border: 0; '
+        f'resize: vertical" srcdoc="{escape(page)}"></iframe>'
+    )

@@ -12,7 +12,7 @@ from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.errors import UserError
-from allennlp_nef.figures.html_pages import Display
+from allennlp_nef.figures.html_pages import frame_of
 from allennlp_nef.figures.tag_colors import tag_colors
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder, parts_of
@@ -25,16 +25,18 @@ from allennlp_nef.pretrained.token_embedder import PretrainedTransformer
 class ShownTrace(SentenceTrace):
     """The trace of a sentence. Notebooks show it as a page that replays the steps."""
 
-    def __init__(self, trace: SentenceTrace, display: Display) -> None:
+    def __init__(self, trace: SentenceTrace, answer: JsonDict, description: JsonDict) -> None:
         super().__init__(**vars(trace))
-        self.display = display
+        self._answer, self._description = answer, description
 
     def plot(self) -> Any:
         """The heat map of the attention, a matplotlib figure. Needs the extra `plot`."""
-        return self.display.plot()
+        from allennlp_nef.figures._heat_maps import heat_map
+
+        return heat_map([self._answer], [self._description])
 
     def _repr_html_(self) -> str:
-        return self.display._repr_html_()
+        return frame_of(self._answer, self._description)
 
 
 class TaggingPredictor(NefPredictor):
@@ -112,7 +114,7 @@ class TaggingPredictor(NefPredictor):
         answer: Any = self.predict_json({**request, "trace": True})
         if answer.trace is None:
             raise UserError(f"trace: the model {title_of(self._model)} does not have one")
-        return ShownTrace(answer.trace, Display(answer, self.description()))
+        return ShownTrace(answer.trace, answer, self.description())
 
     def predictions_to_labeled_instances(
         self, instance: Instance, outputs: dict[str, Any]

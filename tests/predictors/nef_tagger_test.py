@@ -101,7 +101,9 @@ class TestAnswer:
 
     def test_trace_can_be_plotted(self, ner):
         pytest.importorskip("matplotlib")
-        assert ner.trace(SENTENCE).plot().axes
+        trace = ner.trace(SENTENCE)
+        (image,) = trace.plot().axes[0].images
+        assert image.get_array().tolist() == trace.to_json()["attention"]
 
     def test_trace_is_null_if_the_model_has_none(self):
         predictor = predictor_of("plain")
