@@ -21,7 +21,7 @@ FIELDS = {
     "chunks": ("tokens", "tags", "probabilities", "spans", "offsets"),
     "word_qe": (
         *("tokens", "tags", "bad_probabilities", "threshold", "threshold_from", "alignments"),
-        *("alignments_from", "spans", "hter", "expected_bad_share", "offsets"),
+        *("alignments_from", "spans", "hter", "expected_bad_share", "offsets", "checks"),
     ),
 }
 
@@ -179,6 +179,7 @@ def arrow_types(task: str) -> dict[str, "pyarrow.DataType"]:
     pairs = pyarrow.list_(pyarrow.list_(count))
     kind = "severity" if task == "word_qe" else "type"
     span = {"start": count, "end": count, kind: text, "text": text, "probability": number}
+    finding = {"kind": text, "start": count, "end": count, "message": text}
     return {
         **dict.fromkeys(("tokens", "tags"), pyarrow.list_(text)),
         **dict.fromkeys(("probabilities", "bad_probabilities"), pyarrow.list_(number)),
@@ -186,4 +187,5 @@ def arrow_types(task: str) -> dict[str, "pyarrow.DataType"]:
         **dict.fromkeys(("alignments", "offsets"), pairs),
         "uncertain": pyarrow.list_(count),
         "spans": pyarrow.list_(pyarrow.struct(list(span.items()))),
+        "checks": pyarrow.list_(pyarrow.struct(list(finding.items()))),
     }

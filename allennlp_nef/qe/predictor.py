@@ -15,7 +15,8 @@ from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, che
 from allennlp_nef.predictors.requests import check_words as check_length
 from allennlp_nef.predictors.tagging import ShownTrace, TaggingPredictor
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
-from allennlp_nef.qe.layouts import OK, SEVERITIES, check_words, parse_links, without_eos
+from allennlp_nef.qe.checks import check
+from allennlp_nef.qe.layouts import EOS, OK, SEVERITIES, check_words, parse_links, without_eos
 from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
@@ -57,6 +58,8 @@ class WordQePredictor(TaggingPredictor):
     - `hter`, if the model predicts it: the share of words that have to be edited, from 0 to 1; higher is worse;
     - `expected_bad_share`: the mean of the `bad_probabilities`; higher is worse;
     - `offsets`: the start and the end of each word of a text, in characters;
+    - `checks`: what rules find in the translation, each with `kind`, `start`, `end` (as in spans) and `message`; see
+      `allennlp_nef.qe.checks`. They do not change the other fields;
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
     - with a trace also `target`, if other tokens are tagged.
 
@@ -75,6 +78,8 @@ class WordQePredictor(TaggingPredictor):
         a corpus.
     severity : `str`, optional (default = `"major"`)
         In output formats, the severity of the spans of a model that does not predict it: "minor" or "major".
+    checks : `bool`, optional (default = `True`)
+        Whether answers have `checks`.
     method, language_pair, ensemble_size : optional
         For output formats of submissions: the name of the method (default `"allennlp_nef"`), the languages, such as
         "en-de", and the number of models in an ensemble (default 1).
@@ -104,6 +109,7 @@ class WordQePredictor(TaggingPredictor):
         threshold: float | str | None = None,
         threshold_from: str = "given",
         severity: str = SEVERITIES[-1],
+        checks: bool = True,
         method: str = "allennlp_nef",
         language_pair: str | None = None,
         ensemble_size: int = 1,
@@ -132,6 +138,9 @@ class WordQePredictor(TaggingPredictor):
             raise ConfigurationError(
                 f"ensemble_size: expected an integer of at least 1, got {ensemble_size!r}"
             )
+        if not isinstance(checks, bool):
+            raise ConfigurationError(f"checks: expected true or false, got {checks!r}")
+        self.checks = checks
         self.needs_whole_input = threshold == ADAPTIVE
         self.set_options(threshold=None if self.needs_whole_input else threshold)
         self.threshold_from = threshold_from
@@ -199,6 +208,7 @@ class WordQePredictor(TaggingPredictor):
         if links is not None:
             links = parse_links(links, len(source), len(without_eos(target)), "alignments")
         item = Item(reader.text_to_instance(source, target, links))
+        item.metadata["texts"] = tuple(map(_text_of, (request["source"], request["target"])))
         name = "source" if reader.tagged == "source" else "target"
         offsets = source_offsets if name == "source" else target_offsets
         if reader.tagged in ("source", "target") and offsets is not None:
@@ -275,6 +285,8 @@ class WordQePredictor(TaggingPredictor):
             answer["tagged"] = tagged
             if item.options["trace"]:
                 answer["target"] = metadata["target"]
+        if self.checks:
+            answer["checks"] = [finding._asdict() for finding in check(*_texts_of(metadata))]
         return {**answer, **super().to_answer(output, item)}
 
     def _tags_at(self, threshold: float, output: dict[str, Any]) -> list[str]:
@@ -297,3 +309,14 @@ class WordQePredictor(TaggingPredictor):
 def _is_empty(item: Item) -> bool:
     """Whether the translation of an item has no words."""
     return not without_eos(item.metadata.get("target", item.metadata["words"]))
+
+
+def _text_of(words: str | Sequence[str]) -> str:
+    return words if isinstance(words, str) else " ".join(words)
+
+
+def _texts_of(metadata: Mapping[str, Any]) -> tuple[str, str]:
+    """The source and the target of an item, without `<EOS>`. Words are joined by blanks."""
+    target = metadata.get("text") or metadata.get("target", metadata["words"])
+    source, target = metadata.get("texts", (_text_of(metadata["source"]), _text_of(target)))
+    return source, target.removesuffix(EOS)

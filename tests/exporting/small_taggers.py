@@ -61,7 +61,8 @@ def tagger_of(name, transformer):
         parameter.data *= 3
     fields = ("source", "target") if model.default_predictor == "word_qe" else ("tokens",)
     words = {token.text for instance in instances for field in fields for token in instance[field]}
-    predictor = Predictor.by_name(model.default_predictor)(model, reader)
+    options = {"checks": False} if model.default_predictor == "word_qe" else {}
+    predictor = Predictor.by_name(model.default_predictor)(model, reader, **options)
     if name == "gaps":
         words_and_links = read(str(ROOT / config["validation_data_path"]))
         pairs = [(each.source, each.target, each.alignments) for each in words_and_links]

@@ -45,7 +45,7 @@ class TestRequest:
         answer = predictor.predict_json(REQUEST)
         assert set(answer) == {
             *("source", "tokens", "tags", "bad_probabilities", "threshold", "threshold_from"),
-            *("spans", "alignments", "alignments_from", "expected_bad_share", "offsets"),
+            *("spans", "alignments", "alignments_from", "expected_bad_share", "offsets", "checks"),
         }
         assert [TARGET[start:end] for start, end in answer["offsets"]] == answer["tokens"]
         assert answer["expected_bad_share"] == pytest.approx(sum(answer["bad_probabilities"]) / 6)
