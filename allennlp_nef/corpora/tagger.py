@@ -27,7 +27,7 @@ FIELDS = {
 
 
 class Tagger:
-    """Tags batches of rows in data engines such as Ray Data; each process loads the model once.
+    """Tags batches of rows in data engines such as Ray Data and `datasets`; each process loads the model once.
 
         tagged = dataset.map_batches(
             Tagger,
@@ -35,6 +35,10 @@ class Tagger:
             compute=ray.data.ActorPoolStrategy(size=2),
             batch_format="pyarrow",
         )
+
+    It also works in `datasets.Dataset.map`, for which the result is an Arrow table:
+
+        tagged = dataset.map(Tagger("model.tar.gz"), batched=True)
 
     A batch is a dict of arrays or lists, a pandas data frame or an Arrow table; the result is of the same kind. A row
     is a request: it has `sentence` or `tokens`, or for quality estimation `source`, `target` and optionally
@@ -107,6 +111,8 @@ class Tagger:
 
     def __call__(self, batch: Any) -> Any:
         """Tags a batch. Raises a `UserError` if no columns hold sentences."""
+        # The library `datasets` would guess the type of each column from the first batch.
+        batch = getattr(batch, "pa_table", batch)
         names = list(getattr(batch, "column_names", batch))
         answers = self.answers(self.rows_of(batch))
         new = [*self.new_fields(names), ERROR]

@@ -1,5 +1,6 @@
 """Tokenizers for raw text, and the words of a text with their positions."""
 
+from collections.abc import Callable
 from typing import Any
 
 from allennlp.common import Params
@@ -87,6 +88,8 @@ PUNCTUATION = PunctuationTokenizer()
 """Splits strings in requests unless a config or an option names another tokenizer."""
 Offsets = list[tuple[int, int]]
 """The start and the end of each word in a text, in characters."""
+Split = Callable[[str], tuple[list[str], Offsets]]
+"""Splits a text into words with their offsets."""
 
 
 def split_text(text: str, tokenizer: Tokenizer) -> tuple[list[str], Offsets]:

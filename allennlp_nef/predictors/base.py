@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict, lazy_groups_of
 from allennlp.data import Instance
 from allennlp.data.fields import MetadataField, TextField
-from allennlp.data.tokenizers import Tokenizer
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Prediction
 from allennlp_nef.data.text_files import parse_object
-from allennlp_nef.data.tokenizers import Offsets, split_text
+from allennlp_nef.data.tokenizers import Offsets, Split
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.modules.traces import SentenceTrace
 from allennlp_nef.predictors.requests import (
@@ -42,10 +42,16 @@ MAX_PAIRS = 10**6
 
 
 class Answer(dict[str, Any]):
-    """The answer to an item: a JSON object, with the metadata and the trace as attributes."""
+    """The answer to an item: a JSON object, whose fields are also attributes, and the metadata and the trace."""
 
     metadata: dict[str, Any]
     trace: SentenceTrace | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the answer has no {name}, only {', '.join(self)}") from None
 
 
 @dataclass
@@ -253,7 +259,21 @@ class NefPredictor(Predictor):
             return {name: value for name, value in request.items() if name not in self.fields}
         return {} if request.get("id") is None else {"id": request["id"]}
 
-    def answers(self, items: Sequence[Item | Failure]) -> list[JsonDict]:
+    def split_field(
+        self, request: JsonDict, name: str, split: Split, may_be_empty: bool = False
+    ) -> tuple[list[str], Offsets | None]:
+        """The words of a field, and where they are in its text: a string is raw text, a list has no offsets."""
+        value = request[name]
+        if isinstance(value, str):
+            check_characters(name, value)
+            words, offsets = split(value)
+        else:
+            words, offsets = list(value), None
+        if words or not may_be_empty:
+            check_words(name, words, self.max_tokens)
+        return words, offsets
+
+    def answers(self, items: Sequence[Item | Failure]) -> list[Answer]:
         """The answers to items, in their order; `{"error": ...}` for failures."""
         return self.to_answers(self.results(items), items)
 
@@ -267,7 +287,7 @@ class NefPredictor(Predictor):
                 results[numbers[index]] = output
         return results
 
-    def stream(self, requests: Iterable[tuple[str, Any]]) -> Iterator[JsonDict]:
+    def stream(self, requests: Iterable[tuple[str, Any]]) -> Iterator[Answer]:
         """Answers (place, request) pairs in their order: see `item_of`. Reads `WINDOW` requests at a time."""
         groups = [requests] if self.needs_whole_input else lazy_groups_of(requests, WINDOW)
         for group in groups:
@@ -299,9 +319,9 @@ class NefPredictor(Predictor):
         # AllenNLP looks for tensors in dicts, word by word.
         return Instance({**kept, "metadata": MetadataField(MappingProxyType(item.metadata))})
 
-    def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[JsonDict]:
+    def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[Answer]:
         """Builds the answers for the items of a call from the model's outputs, or from failures."""
-        answers: list[JsonDict] = []
+        answers: list[Answer] = []
         for output, item in zip(outputs, items):
             if isinstance(output, Failure) or isinstance(item, Failure):
                 answers.append(output.to_answer())
@@ -310,6 +330,22 @@ class NefPredictor(Predictor):
             answer.metadata, answer.trace = item.metadata, output.get("trace")
             answers.append(answer)
         return answers
+
+    def request_of(self, value: Any) -> JsonDict:
+        """The request of an input of `predict_many`."""
+        if isinstance(value, dict):
+            return value
+        return dict(zip(self.fields, value if isinstance(value, tuple) else (value,)))
+
+    def predict_many(self, inputs: Iterable[Any]) -> list[Answer]:
+        """The answers to many inputs, in their order. Shows a progress bar if there are more than `WINDOW`.
+
+        An input is a sentence (raw text, or a list of words), a tuple of the arguments of `predict`, such as a source
+        and its translation, or a request.
+        """
+        requests = [(f"item {i}", self.request_of(each)) for i, each in enumerate(inputs)]
+        total, answers = len(requests), self.stream(requests)
+        return list(Tqdm.tqdm(answers, total=total, desc="predicting", disable=total <= WINDOW))
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         return next(self.stream([("", inputs)]))
@@ -354,19 +390,6 @@ class NefPredictor(Predictor):
         number = next(self._line_numbers)
         prediction = Prediction(number, answer, answer.metadata, self.writer_options())
         return self._dataset_reader.writers[self.output_format](self._dataset_reader, prediction)
-
-
-def split_field(
-    name: str, value: str | list[Any], tokenizer: Tokenizer, max_tokens: int
-) -> tuple[list[str], Offsets | None]:
-    """The words of a field, and where they are in its text: a string is raw text, a list has no offsets."""
-    if isinstance(value, str):
-        check_characters(name, value)
-        words, offsets = split_text(value, tokenizer)
-    else:
-        words, offsets = list(value), None
-    check_words(name, words, max_tokens)
-    return words, offsets
 
 
 class UntaggedPredictor(NefPredictor):

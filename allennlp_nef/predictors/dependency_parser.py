@@ -1,6 +1,7 @@
 """The predictor of dependency trees."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from allennlp.common.util import JsonDict
@@ -8,8 +9,9 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
+from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
+from allennlp_nef.predictors.base import Item, UntaggedPredictor
 from allennlp_nef.predictors.requests import TEXT, Check, check_words
 
 
@@ -49,8 +51,8 @@ class DependencyParserPredictor(UntaggedPredictor):
         return self.predict_json({"sentence": sentence, "tags": tags})
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        tokenizer, tags = self._dataset_reader.tokenizer, request.get("tags")
-        words, _ = split_field("sentence", request["sentence"], tokenizer, self.max_tokens)
+        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
+        words, tags = self.split_field(request, "sentence", split)[0], request.get("tags")
         if tags is not None:
             check_words("tags", tags, self.max_tokens)
             if len(tags) != len(words):

@@ -1,6 +1,7 @@
 """The predictor of tagged sentences."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from allennlp.common import Params
@@ -12,8 +13,9 @@ from allennlp.predictors import Predictor
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.dataset_readers.base import SentenceReader
 from allennlp_nef.data.text_files import find_words
+from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, split_field
+from allennlp_nef.predictors.base import Item
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, Check
 from allennlp_nef.predictors.tagging import ShownTrace, TaggingPredictor
 
@@ -83,18 +85,22 @@ class NefTaggerPredictor(TaggingPredictor):
 
     def predict(self, sentence: str | list[str], **options: Any) -> JsonDict:
         """The answer to a sentence (raw text, or a list of words) and the options of a request."""
-        return self.predict_json({**_request_of(sentence), **options})
+        return self.predict_json({**self.request_of(sentence), **options})
 
     def trace(self, sentence: str | list[str]) -> ShownTrace:
         """How the model tagged a sentence, step by step. Raises a `UserError` if it has no trace."""
-        return self._trace_of(_request_of(sentence))
+        return self._trace_of(self.request_of(sentence))
+
+    def request_of(self, value: Any) -> JsonDict:
+        return {"tokens": value} if isinstance(value, list) else super().request_of(value)
 
     def to_item(self, request: dict[str, Any]) -> Item:
         sentence, tokens = request.get("sentence"), request.get("tokens")
         if (sentence is None) == (tokens is None):
             raise UserError("expected either sentence or tokens")
         name = "sentence" if tokens is None else "tokens"
-        words, offsets = split_field(name, request[name], self.tokenizer, self.max_tokens)
+        split = partial(split_text, tokenizer=self.tokenizer)
+        words, offsets = self.split_field(request, name, split)
         item = Item(self._dataset_reader.text_to_instance(words))
         if offsets is not None:
             item.metadata.update(text=sentence, offsets=offsets)
@@ -142,7 +148,3 @@ def _in_characters(spans: list[dict[str, Any]], metadata: dict[str, Any]) -> lis
         {**span, "start": start, "end": end, "text": text[start:end]}
         for span, (start, end) in zip(spans, places)
     ]
-
-
-def _request_of(sentence: str | list[str]) -> JsonDict:
-    return {"sentence" if isinstance(sentence, str) else "tokens": sentence}

@@ -1,6 +1,7 @@
 """The predictor of classes of sentences."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from allennlp.common.util import JsonDict
@@ -9,7 +10,8 @@ from allennlp.data.fields import LabelField
 from allennlp.predictors import Predictor
 
 from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
+from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.predictors.base import Item, UntaggedPredictor
 from allennlp_nef.predictors.requests import TEXT, Check
 
 
@@ -35,8 +37,8 @@ class SentenceClassifierPredictor(UntaggedPredictor):
         return self.predict_json({"sentence": sentence})
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        tokenizer = self._dataset_reader.tokenizer
-        words, _ = split_field("sentence", request["sentence"], tokenizer, self.max_tokens)
+        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
+        words, _ = self.split_field(request, "sentence", split)
         return Item(self._dataset_reader.text_to_instance(words))
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:

@@ -1,5 +1,6 @@
 """The predictor of pairs of sentences."""
 
+from functools import partial
 from typing import Any
 
 from allennlp.common.util import JsonDict
@@ -8,8 +9,9 @@ from allennlp.predictors import Predictor
 
 from allennlp_nef.data.dataset_readers.conllu import fault_of_heads
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
+from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, UntaggedPredictor, split_field
+from allennlp_nef.predictors.base import Item, UntaggedPredictor
 from allennlp_nef.predictors.requests import TEXT
 
 
@@ -47,11 +49,8 @@ class SentencePairPredictor(UntaggedPredictor):
         return self.predict_json({"first": first, "second": second, **heads})
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        tokenizer = self._dataset_reader.tokenizer
-        sides = [
-            split_field(name, request[name], tokenizer, self.max_tokens)[0]
-            for name in ("first", "second")
-        ]
+        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
+        sides = [self.split_field(request, name, split)[0] for name in ("first", "second")]
         heads = [request[name] for name in self.required[2:]]
         for name, words, numbers in zip(self.required[2:], sides, heads):
             in_range = [type(n) is int and 0 <= n <= len(words) for n in numbers]

@@ -45,13 +45,12 @@ from allennlp_nef.data.text_files import (
     read_objects,
     split_fields,
 )
-from allennlp_nef.data.tokenizers import Offsets
+from allennlp_nef.data.tokenizers import Offsets, Split
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.layouts import EOS, Link, check_words, parse_links, split_tags, without_eos
 from allennlp_nef.qe.spans import ErrorSpan, Segment, project_spans, read_segments
 
 DataPath = str | Mapping[str, str] | Sequence["str | Mapping[str, str]"]
-Split = Callable[[str], tuple[list[str], Offsets]]
 # The ending of a file that each prefix has.
 PREFIX_ENDING = ".src"
 # The file endings of the optional parts, the preferred one first.

@@ -10,9 +10,8 @@ from allennlp.common.util import JsonDict
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from allennlp_nef.predictors.base import Failure, Item
-from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, check_characters
-from allennlp_nef.predictors.requests import check_words as check_length
+from allennlp_nef.predictors.base import Answer, Failure, Item
+from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check
 from allennlp_nef.predictors.tagging import ShownTrace, TaggingPredictor
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.qe.checks import check
@@ -190,16 +189,11 @@ class WordQePredictor(TaggingPredictor):
         }
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        reader, sides = self._dataset_reader, []
-        for name, split in (("source", reader.split_source), ("target", reader.split_target)):
-            value = request[name]
-            if isinstance(value, str):
-                check_characters(name, value)
-            words, offsets = split(value) if isinstance(value, str) else (value, None)
-            if name == "source" or words:
-                check_length(name, words, self.max_tokens)
-            sides.append((words, offsets))
-        (source, source_offsets), (target, target_offsets) = sides
+        reader = self._dataset_reader
+        source, source_offsets = self.split_field(request, "source", reader.split_source)
+        target, target_offsets = self.split_field(
+            request, "target", reader.split_target, may_be_empty=True
+        )
         if not without_eos(target) and reader.tagged != "source":
             target, target_offsets = [], target_offsets and []
         else:
@@ -241,7 +235,7 @@ class WordQePredictor(TaggingPredictor):
         threshold = options.get("threshold")
         return self._model.threshold_or_default if threshold is None else float(threshold)
 
-    def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[JsonDict]:
+    def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[Answer]:
         bad = [
             p
             for output, item in zip(outputs, items)

@@ -87,6 +87,19 @@ def test_types_of_a_table_do_not_depend_on_its_rows(ner, rows):
     assert types["error"] == pyarrow.string()
 
 
+def test_datasets_map_gives_the_same_answers_and_types_for_any_rows(ner):
+    datasets = pytest.importorskip("datasets")
+    sentences = ["slept slept", "voters met voters .", "", *(text for text, _ in ENTITIES)]
+    dataset = datasets.Dataset.from_dict({"id": range(6), "sentence": sentences})
+    # At first there are neither spans nor errors.
+    tagged = dataset.map(ner, batched=True, batch_size=2)
+    answers = [{**each, "error": None} for each in ner.predictor.predict_many(sentences)]
+    assert [error is None for error in tagged["error"]] == ["error" not in each for each in answers]
+    assert tagged["sentence"][:] == sentences
+    for row, answer in zip(tagged, answers):
+        assert row["tags"] == answer.get("tags")
+
+
 def test_pairs_are_tagged(tmp_path):
     save_run_qe(tmp_path)
     pair = {"source": ["Good morning !"], "target": ["Guten Morgen !"], "alignments": ["0-0 1-1"]}

@@ -6,6 +6,8 @@ import random
 import pytest
 
 from allennlp_nef.corpora import Tagger
+from allennlp_nef.errors import UserError
+from allennlp_nef.predictors import base
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.serving import create_app
 from tests.predictors.small_models import ENTITIES, save_run
@@ -92,6 +94,28 @@ def test_lists(asked, batch_size):
     assert [is_valid(each) for each in answers].count(False) == 6
     assert_same([each for each in answers if is_valid(each)], expected)
     assert_same(skipping.predict_batch_json(requests[::-1])[::-1], expected)
+
+
+def test_many(asked, capfd, monkeypatch):
+    folder, requests, expected = asked
+    predictor = load_predictor(folder)
+    answers = predictor.predict_many(iter(requests))
+    assert_same(answers, expected)
+    assert answers[0].tags == expected[0]["tags"] and "predicting" not in capfd.readouterr().err
+    with pytest.raises(AttributeError):
+        _ = answers[0].hters
+    # The arguments of `predict` in place of requests; more of them than are sorted by length together.
+    monkeypatch.setattr(base, "WINDOW", 7)
+    inputs = [
+        tuple(request[name] for name in ("source", "target", "alignments") if name in request)
+        or request.get("tokens", request.get("sentence"))
+        for request in requests
+    ]
+    answers = predictor.predict_many(inputs)
+    assert_same([{**answer, "id": i} for i, answer in enumerate(answers)], expected)
+    assert "predicting" in capfd.readouterr().err
+    with pytest.raises(UserError, match=r"^item 8: "):
+        predictor.predict_many([*inputs[:8], ""])
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 64])
