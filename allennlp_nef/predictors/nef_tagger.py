@@ -52,8 +52,8 @@ class NefTaggerPredictor(TaggingPredictor):
         The registered name of a `Tokenizer`, such as "just_spaces", or its options, such as `{"type": "sacremoses",
         "language": "de"}`.
     attention, trace, label_probabilities, output_format, input_format, on_error, keep_fields, max_tokens, batch_size
-        See `TaggingPredictor` and `NefPredictor`. The output format "conll" has columns as `conlleval` reads them;
-        "conllu" is the input file with the predicted tags.
+        See `TaggingPredictor` and `NefPredictor`. The output format "conll" has columns as `conlleval` reads them
+        (with `-d '\\t'` if tabs separate them); "conllu" is the input file with the predicted tags.
     """
 
     _dataset_reader: SentenceReader

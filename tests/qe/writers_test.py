@@ -5,14 +5,21 @@ import io
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import Prediction
 from allennlp_nef.qe.layouts import read_table
 from allennlp_nef.qe.reader import WmtWordQeReader
+from allennlp_nef.qe.scored_files import read_word_tags
 from allennlp_nef.qe.spans import ErrorSpan, Segment, read_segments
 from allennlp_nef.qe.writers import WRITERS
+from tests.data.reader_files import PROPERTY
 from tests.qe.qe_files import read, write
 
+WORDS = st.text(
+    st.characters(exclude_categories=["Cs", "Zs"], exclude_characters=" \t\r\n"), min_size=1
+)
 OPTIONS = {"method": "m m", "language_pair": "en-de", "header": (8, 2, 1)}
 SENTENCES = [(["das", "Küche"], ["OK", "BAD"]), (["x", "\x00"], ["minor", "OK"])]
 ROWS = ["0\t0\tdas\tOK\n", "0\t1\tKüche\tBAD\n", "1\t0\tx\tBAD\n", "1\t1\t\x00\tOK\n"]
@@ -127,6 +134,24 @@ class TestRoundTrips:
         prefix = write(tmp_path, {"src": "a\n", "mt": "A <gap>\n", "tags": text})
         (example,) = read(prefix, tagged="target_and_gaps")
         assert example.tags == WORDS_AND_GAPS[0][1]
+
+    @PROPERTY
+    @given(
+        st.lists(
+            st.lists(st.tuples(WORDS, st.sampled_from(["OK", "BAD"])), min_size=1, max_size=4),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    def test_any_words(self, tmp_path, sentences):
+        sentences = [tuple(map(list, zip(*rows))) for rows in sentences]
+        for name in ("tsv", "wmt20", "wmt22"):
+            (tmp_path / "t").write_text(written(name, sentences), encoding="utf-8")
+            found = read_word_tags(str(tmp_path / "t")).sentences
+            assert [(each.words, each.tags) for each in found] == sentences
+        (tmp_path / "t.tsv").write_text(written("wmt23-spans", sentences, spans=[]), "utf-8")
+        texts = [segment.target for segment in read_segments(str(tmp_path / "t.tsv"))]
+        assert texts == [" ".join(words) for words, _ in sentences]
 
     @pytest.mark.parametrize("name", ["tsv", "wmt20", "wmt22"])
     def test_rows(self, tmp_path, name):

@@ -1,6 +1,7 @@
 """The base classes of the dataset readers, and what the writers of output formats get."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -206,7 +207,8 @@ def read_tagged_objects(
 ) -> Iterator[tuple[int, list[str], list[str | None] | None]]:
     """Yields the line number, the `tokens` and the `tags` of each object of a file of JSON lines, such as the answers
     of `nef_tagger`. Other fields are ignored. The tags null and `no_tag` stand for a word without a gold tag. A file
-    whose first object has no `tags` is unlabeled.
+    whose first object has no `tags` is unlabeled. Tokens and tags have neither tabs and line ends, nor blanks at their
+    ends.
 
     # Raises
 
@@ -231,7 +233,10 @@ def _are_tagged(tokens: Any, tags: Any) -> bool:
     if not (isinstance(tokens, list) and isinstance(tags, list) and 0 < len(tokens) == len(tags)):
         return False
     without_none = [tag for tag in tags if tag is not None]
-    return all(isinstance(each, str) and each for each in [*tokens, *without_none])
+    return all(
+        isinstance(each, str) and each and each.strip(" ") == re.sub("[\t\r\n]", "", each)
+        for each in [*tokens, *without_none]
+    )
 
 
 class TextReader(NefDatasetReader):

@@ -17,7 +17,7 @@ from allennlp_nef.data.dataset_readers.base import (
     read_tagged_objects,
 )
 from allennlp_nef.data.text_files import is_json_lines, read_lines
-from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, UserError, quote
 
 # What stands in the column of the tag if a word has none.
 NO_TAG = ("?", "")
@@ -35,6 +35,8 @@ class ColumnSentence:
     """The columns of each token."""
     lines: list[int]
     """The line number of each token, from 1."""
+    separator: str = "\t"
+    """What separates the columns."""
 
     def to_json(self) -> dict[str, Any]:
         """The fields, for `allennlp evaluate --predictions-output-file`."""
@@ -51,28 +53,36 @@ def read_columns(
     empty line after each sentence.
 
     Columns are separated by tabs if the lines have tabs, and otherwise by blanks. All token lines must have the same
-    separator and the same number of columns. Lines that match `boundary`, by default empty lines and those that start
-    with `-DOCSTART-`, end a sentence. Lines that start with `comment_prefix` are skipped.
+    separator and the same number of columns. A tab at the end of all of them is ignored. Lines that match `boundary`,
+    by default empty lines and those that start with `-DOCSTART-`, end a sentence. Lines that start with
+    `comment_prefix` are skipped.
 
     # Raises
 
     `DataFormatError`: what `read_lines` raises, a token line that differs from the first one.
     """
+
+    def is_token(line: str) -> bool:
+        is_comment = comment_prefix and line.startswith(comment_prefix)
+        return not is_comment and not boundary.fullmatch(line)
+
+    lines = (line.rstrip(" ") for _, line in read_lines(path, encoding))
+    end = "\t" if all(line.endswith("\t") for line in filter(is_token, lines)) else ""
     first_layout, first_line = "", 0
     sentence = ColumnSentence([], [])
     for number, line in read_lines(path, encoding):
-        if comment_prefix and line.startswith(comment_prefix):
-            continue
-        if boundary.fullmatch(line):
-            if sentence.rows:
+        if not is_token(line):
+            if sentence.rows and boundary.fullmatch(line):
                 yield sentence
                 sentence = ColumnSentence([], [])
             continue
+        line = line.rstrip(" ").removesuffix(end)
         if "\t" in line:
-            row, separator = [column.strip(" ") for column in line.split("\t")], "tabs"
+            row, sentence.separator = [column.strip(" ") for column in line.split("\t")], "\t"
         else:
-            row, separator = [column for column in line.split(" ") if column], "blanks"
-        layout = f"{len(row)} column{'s' * (len(row) != 1)} separated by {separator}"
+            row, sentence.separator = [column for column in line.split(" ") if column], " "
+        separators = "tabs" if sentence.separator == "\t" else "blanks"
+        layout = f"{len(row)} column{'s' * (len(row) != 1)} separated by {separators}"
         if not first_line:
             first_layout, first_line = layout, number
         if layout != first_layout:
@@ -85,26 +95,35 @@ def read_columns(
         yield sentence
 
 
-def format_columns(rows: Sequence[Sequence[str]]) -> str:
-    """The lines of a sentence, columns separated by a blank, and an empty line. Whitespace within a column becomes `_`,
-    and so do the hyphens of a word `-X-` or `-DOCSTART-`.
+def format_columns(
+    rows: Sequence[Sequence[str]], separator: str, comment_prefix: str | None = None
+) -> str:
+    """The lines of a sentence, and an empty line.
+
+    # Raises
+
+    `UserError`: a word that would not be read as a token at the start of a line, such as `-DOCSTART-`.
     """
-    return "".join(" ".join(map(_as_column, row)) + "\n" for row in rows) + "\n"
-
-
-def _as_column(text: str) -> str:
-    text = re.sub(r"\s+", "_", text) or "_"
-    return text.replace("-", "_") if CONLLEVAL_BOUNDARY.fullmatch(text) else text
+    lines = [separator.join(row) for row in rows]
+    for line in lines:
+        if _BOUNDARY.fullmatch(line) or line.startswith(("\ufeff", comment_prefix or "\ufeff")):
+            raise UserError(
+                f"output_format: conll cannot have a line that begins like {quote(line)}"
+            )
+    return "".join(f"{line}\n" for line in lines) + "\n"
 
 
 def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
     """Columns: those of the input file except for the tag (of a request, the word), the probabilities of all labels if
     they were requested (JSON without blanks), the gold tag if it is known, and the predicted tag. BIOUL becomes BIO.
+
+    The columns are separated as in the input file, and by tabs if the input is a request or JSON. Then the columns
+    before that of the word are `_`.
     """
     answer, metadata = prediction.answer, prediction.metadata
-    rows = [[word] for word in metadata["words"]]
+    rows, separator = [["_"] * reader.word_column + [word] for word in metadata["words"]], "\t"
     if "sentence" in metadata:
-        given = metadata["sentence"].rows
+        given, separator = metadata["sentence"].rows, metadata["sentence"].separator
         tag_index = reader.tag_index(len(given[0]))
         rows = [[text for i, text in enumerate(row) if i != tag_index] for row in given]
     if "label_probabilities" in answer:
@@ -116,7 +135,7 @@ def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
         if tags is not None:
             tags = convert_tags(tags, "BIO") if reader.tag_scheme == "BIOUL" else tags
             rows = [[*row, tag or NO_TAG[0]] for row, tag in zip(rows, tags)]
-    return format_columns(rows)
+    return format_columns(rows, separator, reader.comment_prefix)
 
 
 @DatasetReader.register("conll_tags")

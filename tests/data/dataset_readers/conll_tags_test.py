@@ -14,6 +14,7 @@ from allennlp_nef.data.dataset_readers.conll_tags import (
     format_columns,
     read_columns,
 )
+from allennlp_nef.errors import UserError
 from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
 
 ENGLISH = """\
@@ -91,16 +92,23 @@ class TestFormat:
         assert [sentence.lines for sentence in found] == numbers
 
     @PROPERTY
-    @given(sentences=files(CELLS.filter(lambda cell: cell.split() == [cell])))
-    def test_what_is_written_is_read(self, path, sentences):
-        assert rows_of(path, "".join(map(format_columns, sentences))) == sentences
+    @given(sentences=files(), separator=st.sampled_from([" ", "\t"]))
+    def test_what_is_written_is_read(self, path, sentences, separator):
+        text = "".join(format_columns(sentence, separator) for sentence in sentences)
+        assert rows_of(path, text) == sentences
 
-    @pytest.mark.parametrize(
-        ("text", "column"),
-        [("a-b", "a-b"), ("1 250", "1_250"), ("a\u00a0\tb", "a_b"), ("-X-", "_X_"), ("", "_")],
-    )
-    def test_whitespace_and_boundaries_are_replaced(self, text, column):
-        assert format_columns([[text, "O"]]) == f"{column} O\n\n"
+    @pytest.mark.parametrize("word", ["-DOCSTART-", "\ufeffa", "#a"])
+    def test_a_word_that_would_not_be_read_is_an_error(self, word):
+        with pytest.raises(UserError):
+            format_columns([[word, "O"]], "\t", comment_prefix="#")
+        assert format_columns([["1", word]], "\t", comment_prefix="#") == f"1\t{word}\n\n"
+
+    def test_a_tab_at_the_end_of_all_lines_is_ignored(self, path):
+        text = "# c\n\na\tB-X\t\nb\t?\t\n\nc\t\t \n"
+        first, second = read(ConllTagsReader(comment_prefix="#"), path, text)
+        assert labels_of(first) == ["B-X", None] and labels_of(second) == [None]
+        assert rows_of(path, "a O\t\n") == [[["a", "O"]]]
+        assert rows_of(path, "a\tO\nb\t\n") == [[["a", "O"], ["b", ""]]]
 
     @pytest.mark.parametrize(
         "text",
@@ -189,7 +197,7 @@ class TestTags:
         assert labels_of(instance) == ["B-X", None, "I-X"]
         answer = Prediction(0, {"tags": ["O"] * 3}, instance["metadata"].metadata)
         written = ConllTagsReader.writers["conll"](ConllTagsReader(), answer)
-        assert written == "a N B-X O\nb N ? O\nc N I-X O\n\n"
+        assert written == "a N B-X O\nb N ? O\nc N I-X O\n\n".replace(" ", separator)
 
     @pytest.mark.parametrize(
         "name, text", [("x", "a ?\n\nb ?\nc ?\n"), ("x.jsonl", '{"tokens": ["a"], "tags": ["?"]}')]
@@ -229,6 +237,9 @@ class TestTags:
             '{"tokens": ["a"], "tags": ["X"]}',
             '{"tokens": "a", "tags": "O"}',
             '{"tokens": [""], "tags": ["O"]}',
+            '{"tokens": [" "], "tags": ["O"]}',
+            '{"tokens": ["a "], "tags": ["O"]}',
+            '{"tokens": ["a\\tb"], "tags": ["O"]}',
             '{"tokens": [], "tags": []}',
             '{"sentence": "a"}',
             '["a"]',
@@ -297,15 +308,16 @@ class TestColumns:
         assert error_line(ConllTagsReader(**options), path, GERMEVAL) == 2
 
 
-ROWS = {"sentence": ColumnSentence([["a", "N", "I-X"], ["b", "V", "I-X"]], [1, 2])}
+ROWS = {"sentence": ColumnSentence([["a", "N", "I-X"], ["b", "V", "I-X"]], [1, 2], " ")}
 
 
 class TestWriter:
     @pytest.mark.parametrize(
         "options, metadata, expected",
         [
-            ({}, {}, "a B-X\nb I-X\n\n"),
-            ({}, {"tags": ["O", "B-X"]}, "a O B-X\nb B-X I-X\n\n"),
+            ({}, {}, "a\tB-X\nb\tI-X\n\n"),
+            ({}, {"tags": ["O", "B-X"]}, "a\tO\tB-X\nb\tB-X\tI-X\n\n"),
+            ({"word_column": 1}, {}, "_\ta\tB-X\n_\tb\tI-X\n\n"),
             ({}, ROWS, "a N B-X\nb V I-X\n\n"),
             ({"tag_column": 1}, ROWS, "a I-X B-X\nb I-X I-X\n\n"),
             ({"tag_column": None}, ROWS, "a N I-X B-X\nb V I-X I-X\n\n"),
@@ -321,7 +333,7 @@ class TestWriter:
         reader = ConllTagsReader(tag_scheme="BIOUL")
         metadata = {"words": ["a", "b", "c"], "tags": ["O", "U-ORG", "O"]}
         prediction = Prediction(0, {"tags": ["B-PER", "L-PER", "U-LOC"]}, metadata)
-        expected = "a O B-PER\nb B-ORG I-PER\nc O B-LOC\n\n"
+        expected = "a\tO\tB-PER\nb\tB-ORG\tI-PER\nc\tO\tB-LOC\n\n"
         assert reader.writers["conll"](reader, prediction) == expected
 
     def test_label_probabilities_are_a_column_of_json(self):
@@ -331,7 +343,7 @@ class TestWriter:
         text = reader.writers["conll"](
             reader, Prediction(0, answer, {"words": ["a", "b"], "tags": None})
         )
-        first, second = (line.split(" ") for line in text.splitlines() if line)
+        first, second = (line.split("\t") for line in text.splitlines() if line)
         assert (first[0], first[2], second[0], second[2]) == ("a", "B-Ä", "b", "O")
         assert json.loads(first[1]) == {"O": 0.1, "B-Ä": 0.9}
         assert json.loads(second[1]) == {"O": 1, "B-Ä": 0}
