@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from allennlp_nef.cli.shared import is_stdout, options_of, write_text, writing
+from allennlp_nef.data.text_files import split_fields
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.aligner import ALIGNER_NAME, WordAligner, load_aligner, save_aligner
 from allennlp_nef.qe.aligner import learn_aligner as learn
@@ -97,7 +98,7 @@ def align_words(
 def _read(source: str, target: str) -> Iterator[Sentence]:
     """The words of each sentence and of its translation, without `<EOS>`."""
     for lines, where in read_parallel({"source": source, "target": target}):
-        words = {part: without_eos(line.split()) for part, line in lines.items()}
+        words = {part: without_eos(split_fields(line)) for part, line in lines.items()}
         for part, own in words.items():
             if not 0 < len(own) <= MAX_WORDS:
                 raise DataFormatError(

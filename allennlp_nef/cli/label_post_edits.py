@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.shared import check_outputs, options_of, percent, write_text
+from allennlp_nef.data.text_files import split_fields
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.files import read_parallel
 from allennlp_nef.qe.layouts import BAD, EOS, split_tags
@@ -62,7 +63,7 @@ def label_post_edits(
     rows, scores = [], []
     pairs = read_parallel({"target": translations, "post-edit": post_edits})
     for lines, where in Tqdm.tqdm(pairs, desc="sentences"):
-        words, edited = lines["target"].split(), lines["post-edit"].split()
+        words, edited = split_fields(lines["target"]), split_fields(lines["post-edit"])
         if not words:
             raise DataFormatError(f"{where['target']}: expected words, got none")
         tags = tags_of(words, edited)

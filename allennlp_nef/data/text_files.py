@@ -70,8 +70,7 @@ def read_lines(
 
     # Raises
 
-    `DataFormatError`, with the line: bytes that are not in the encoding, a carriage return within a line, a line that
-    begins with another byte order mark (as in files that were concatenated), damaged gzip.
+    `DataFormatError`, with the line: bytes that are not in the encoding, a carriage return within a line, damaged gzip.
     `OSError`: the file cannot be opened.
     """
     number = 0
@@ -89,10 +88,6 @@ def read_lines(
                 if "\r" in text:
                     raise DataFormatError(
                         f"{path}:{number}: expected lines that end in LF or CR LF, got a carriage return within a line"
-                    )
-                if text.startswith("\ufeff"):
-                    raise DataFormatError(
-                        f"{path}:{number}: expected a byte order mark only at the start of the file, got another one"
                     )
                 yield number, line if keepends else text
         except UnicodeDecodeError as error:
@@ -163,7 +158,7 @@ def check_separator(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tup
     """
     expected = ""
     for number, line in lines:
-        text = line.strip()
+        text = line.strip(" \t")
         separator = "tabs" if "\t" in text else "blanks" if " " in text else expected
         if expected and separator != expected:
             raise DataFormatError(
@@ -174,11 +169,22 @@ def check_separator(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tup
 
 
 def split_fields(line: str) -> list[str]:
-    """The fields of a line. If it has tabs, they separate the fields, and blanks belong to them."""
-    text = line.strip()
-    if "\t" not in text:
-        return text.split()
-    return [field.strip() for field in text.split("\t") if field.strip()]
+    """
+    The fields of a line, such as its words. If it has tabs, they separate the fields, and blanks belong to them.
+
+    This is where the characters that separate words are listed:
+
+    - In files of words (`.src`, `.mt`, `.tags`, columns of CoNLL), blanks, or tabs if there are any. All other
+      characters belong to words, also U+00A0, U+0085 and U+3000: these files have a tag for each word.
+    - In JSON, each item of a list is a word.
+    - In raw text, any whitespace of Unicode and the rules of a tokenizer.
+
+    U+200B and U+FEFF belong to words everywhere. Only at the start of a file, U+FEFF is the byte order mark and is
+    dropped. Unpaired surrogates are errors.
+    """
+    separator = "\t" if "\t" in line.strip(" \t") else " "
+    fields = (field.strip(" ") for field in line.strip(" \t").split(separator))
+    return [field for field in fields if field]
 
 
 def find_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:

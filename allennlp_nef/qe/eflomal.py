@@ -20,7 +20,11 @@ def align_with_eflomal(sentences: Sequence[Sentence]) -> list[list[Link]]:
     """The links of each sentence and its translation, by the package eflomal in both directions, combined."""
     with require_extra("align", "align-words without --aligner"):
         import eflomal
-    texts = [[" ".join(words) + "\n" for words in side] for side in zip(*sentences)]
+    # eflomal splits words at any whitespace in them.
+    texts = [
+        [" ".join("_".join(word.split()) or "_" for word in words) + "\n" for words in side]
+        for side in zip(*sentences)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, name) for name in ("forward", "reverse")]
         eflomal.Aligner().align(*texts, links_filename_fwd=paths[0], links_filename_rev=paths[1])

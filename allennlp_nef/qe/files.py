@@ -19,13 +19,13 @@ Line k of each file belongs to sentence k:
 
 | part | file of a prefix | a line |
 |---|---|---|
-| source, target | `.src`, `.mt` | words, separated by whitespace; the translation may end in `<EOS>` |
+| source, target | `.src`, `.mt` | words, separated by blanks; the translation may end in `<EOS>` |
 | tags | `.tags` | OK and BAD in one of the layouts of `layouts` |
 | source_tags | `.source_tags` or `.src_tags` | a tag for each source word |
 | alignments | `.src-mt.alignments` or `.align` | pairs `i-j`, source and target word, from 0; the line may be empty |
 | hter | `.hter` | a number of at least 0, the translation edit rate of the translation |
 
-If the lines of a file have tabs, only tabs separate words, tags and pairs.
+If the lines of a file have tabs, only tabs separate words, tags and pairs: see `split_fields` in `data.text_files`.
 """
 
 import math
@@ -92,7 +92,7 @@ class ReadOptions:
     severities: bool = False
     sentence_scores: bool = False
     split_source: Split | None = None
-    """Splits raw text into words with offsets. Files with tags or alignments are always split at whitespace."""
+    """Splits raw text into words with offsets. Files with tags or alignments are always split by `split_fields`."""
     split_target: Split | None = None
 
 
@@ -126,7 +126,7 @@ def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
         options = replace(options, split_source=None, split_target=None)
     has_fields = options.split_target is None
     for lines, where in read_parallel(files, has_fields):
-        yield _example(lines, where, options, split_fields if has_fields else str.split)
+        yield _example(lines, where, options)
 
 
 def _read_objects(path: str, first: Mapping[str, Any], options: ReadOptions) -> Iterator[QeExample]:
@@ -153,7 +153,7 @@ def _text_of(value: Any, where: str) -> str:
     if isinstance(value, str):
         return value
     words: list[Any] = value if isinstance(value, list) else [None]
-    if not all(isinstance(word, str) and word.split() == [word] for word in words):
+    if not all(isinstance(word, str) and split_fields(word) == [word] for word in words):
         raise DataFormatError(f"{where}: expected a string or a list of words, got {quote(value)}")
     return " ".join(words)
 
@@ -161,7 +161,9 @@ def _text_of(value: Any, where: str) -> str:
 def _read_spans(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
     """Reads a file of error spans, perhaps with files of lines for the source and the alignments."""
     _used_files(files, options)
-    options = replace(options, split_target=options.split_target or _split_at_whitespace)
+    splits = (options.split_source, options.split_target)
+    of_source, of_target = (split or _split_at_whitespace for split in splits)
+    options = replace(options, split_source=of_source, split_target=of_target)
     path = files["spans"]
     segments = list(read_segments(path))
     others = {part: file for part, file in files.items() if part != "spans"}
@@ -270,10 +272,9 @@ def _example(
     row: Mapping[str, Any],
     where: Mapping[str, str],
     options: ReadOptions,
-    split: Callable[[str], list[str]] = str.split,
 ) -> QeExample:
-    """The example of a row, a text for each part. `split` splits the sides for which the options have no function."""
-    source, target, offsets = split(row["source"]), split(row["target"]), None
+    """The example of a row, a text for each part."""
+    source, target, offsets = split_fields(row["source"]), split_fields(row["target"]), None
     if options.split_source:
         source, _ = options.split_source(row["source"])
     if options.split_target:

@@ -65,8 +65,8 @@ class TestLines:
         prefix = write(tmp_path, {**good_files(), "hter": f"0\n{line}\n1\n"})
         assert place_of_error(prefix, sentence_scores=True) == ("hter", 2)
 
-    @pytest.mark.parametrize("space", ["\t", "  ", "\xa0", "\u2028", "\x0c"])
-    def test_whitespace_splits_words_and_only_line_feeds_split_lines(self, tmp_path, space):
+    @pytest.mark.parametrize("space", ["\t", "  "])
+    def test_blanks_or_tabs_split_words(self, tmp_path, space):
         expected = read(write(tmp_path, good_files()))
         files = {ending: text.replace(" ", space) for ending, text in good_files().items()}
         files["src"] = space + files["src"].replace("\n", space + "\n")
@@ -76,10 +76,23 @@ class TestLines:
             example.text = other.text
             assert example == other
 
+    @pytest.mark.parametrize(
+        "character", ["\xa0", "\u2009", "\u3000", "\u200b", "\ufeff", "\x85", "\u2028", "\x0c"]
+    )
+    def test_other_whitespace_belongs_to_words_which_have_a_tag_each(self, tmp_path, character):
+        words = [f"1{character}000", character, f"{character}a"]
+        files = {"src": "a\n", "mt": " ".join(words) + "\n", "tags": "OK BAD OK\n"}
+        (example,) = read(write(tmp_path, files))
+        assert (example.target, example.tags) == (words, ["OK", "BAD", "OK"])
+        rows = [{"source": ["a"], "target": words, "tags": example.tags}]
+        (tmp_path / "x.jsonl").write_text("".join(map(json.dumps, rows)), encoding="utf-8")
+        (again,) = read(str(tmp_path / "x.jsonl"))
+        assert (again.target, again.tags) == (words, example.tags)
+
     def test_byte_order_mark_within_a_file_belongs_to_its_word(self, tmp_path):
-        files = {"src": "\ufeffa\nb \ufeffc\n", "mt": "A\nB\ufeff \ufeff\n"}
+        files = {"src": "\ufeffa\n\ufeffb \ufeffc\n", "mt": "A\nB\ufeff \ufeff\n"}
         first, second = read(write(tmp_path, files))
-        assert (first.source, second.source) == (["a"], ["b", "\ufeffc"])
+        assert (first.source, second.source) == (["a"], ["\ufeffb", "\ufeffc"])
         assert second.target == ["B\ufeff", "\ufeff"]
 
     def test_other_endings_are_read_where_the_preferred_are_missing(self, tmp_path):
@@ -411,11 +424,10 @@ class TestTaggedObjects:
         assert place_of_error(str(tmp_path / "x.jsonl")) == ("jsonl", 2)
 
 
-# Neither whitespace nor the byte order mark, which at the start of a file is no part of a word.
-CHARACTERS = st.characters(
-    blacklist_categories=("Cs", "Zs", "Zl", "Zp", "Cc"), blacklist_characters="\ufeff"
-)
-WORDS = st.lists(st.text(CHARACTERS, min_size=1), min_size=1, max_size=6)
+# All but the separators of words and lines, and the byte order mark, which at the start of a file is no part of a word.
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters=" \t\r\n\ufeff")
+SPACES = st.sampled_from("\xa0\u2009\u3000\u200b\x85\u2028\x0b\x1c")
+WORDS = st.lists(st.text(CHARACTERS | SPACES, min_size=1), min_size=1, max_size=6)
 
 
 @st.composite
