@@ -30,7 +30,7 @@ If the lines of a file have tabs, only tabs separate words, tags and pairs: see 
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
