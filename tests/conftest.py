@@ -4,9 +4,7 @@ import json
 import logging
 import os
 import socket
-import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -45,6 +43,17 @@ def restored():
 @pytest.fixture(scope="session")
 def root():
     return ROOT
+
+
+@pytest.fixture
+def write_text(tmp_path):
+    """`write_text(name, text)`: writes a file in `tmp_path`, and returns its path."""
+
+    def write(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write
 
 
 @pytest.fixture
@@ -90,61 +99,6 @@ def nef(monkeypatch):
                 return end.code
 
     return call
-
-
-@pytest.fixture(scope="session")
-def start_program():
-    """`start_program(folder, *command)`: a program, which a context manager ends.
-
-    It writes to `stdout.txt` and `stderr.txt` in the folder.
-    """
-
-    @contextmanager
-    def start(folder, *command):
-        with open(folder / "stdout.txt", "wb") as out, open(folder / "stderr.txt", "wb") as err:
-            process = subprocess.Popen(
-                [*map(str, command)],
-                cwd=str(ROOT),
-                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-            )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-
-    return start
-
-
-@pytest.fixture(scope="session")
-def serve(start_program):
-    """`serve(folder, archive, *arguments)`: `allennlp-nef serve` as a program, at a free port.
-
-    A context manager of the process and the port; it waits until the server listens.
-    """
-
-    @contextmanager
-    def start(folder, archive, *arguments):
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
-        command = [sys.executable, "-m", "allennlp_nef", "serve", archive, "--port", port]
-        with start_program(folder, *command, *arguments) as process:
-            end = time.monotonic() + 240
-            while True:
-                assert process.poll() is None, (folder / "stderr.txt").read_text()
-                try:
-                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                    break
-                except OSError:
-                    assert time.monotonic() < end, "the server does not listen"
-                    time.sleep(0.1)
-            yield process, port
-
-    return start
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,10 @@
 """`align-words` with a learned aligner, and with eflomal or a module in its place."""
 
-import argparse
 import random
 import sys
 import tarfile
+from functools import partial
+from itertools import product
 
 import pytest
 
@@ -11,6 +12,7 @@ from allennlp_nef.cli import align_words
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.aligner import load_aligner
 from allennlp_nef.qe.eflomal import symmetrize
+from tests.cli.commands import output
 from tests.data.reader_files import line_of
 from tests.qe.qe_files import FIXTURES
 
@@ -55,18 +57,14 @@ def files(tmp_path):
     return [tmp_path / "a.src", tmp_path / "a.mt"]
 
 
-def run(*arguments):
-    """The lines that the command prints."""
-    parser = argparse.ArgumentParser()
-    align_words.add_arguments(parser)
-    return list(align_words.run(parser.parse_args([str(argument) for argument in arguments])))
+run = partial(output, align_words)
 
 
 def test_eflomal_aligns_and_teaches_an_aligner(files, eflomal, tmp_path):
     eflomal()
     links, aligner = tmp_path / "links", tmp_path / "aligner.json.gz"
-    (line,) = run(*files, "--output", links, "--learn-aligner", aligner)
-    assert line.endswith(f" links: {links}")
+    line = run(*files, "--output", links, "--learn-aligner", aligner)
+    assert line.endswith(f" links: {links}\n")
     # 0-0 is only forward and 0-1 only reverse: both touch 1-1, and have a word without a link.
     assert links.read_text().splitlines()[1] == "0-0 0-1 1-1 2-2 3-3"
     assert load_aligner(str(aligner)).counts["house", ""] > 0
@@ -159,7 +157,7 @@ def test_symmetrization_is_what_a_person_finds():
 
 def by_the_book(forward, reverse):
     """GROW-DIAG-FINAL-AND as Koehn et al. state it: whole passes over the matrix until nothing is added."""
-    union, links = set(forward) | set(reverse), set(forward) & set(reverse)
+    union, links = {*forward, *reverse}, {*forward} & {*reverse}
 
     def free(side, index):
         return all(link[side] != index for link in links)
@@ -167,16 +165,14 @@ def by_the_book(forward, reverse):
     added = True
     while added:
         added = False
-        for link in sorted(links):
-            for i in (link[0] - 1, link[0], link[0] + 1):
-                for j in (link[1] - 1, link[1], link[1] + 1):
-                    if (i, j) in union - links and (free(0, i) or free(1, j)):
-                        links.add((i, j))
-                        added = True
-    for side in (forward, reverse):
-        for i, j in sorted(side):
-            if free(0, i) and free(1, j):
-                links.add((i, j))
+        for row, column in sorted(links):
+            for i, j in product((row - 1, row, row + 1), (column - 1, column, column + 1)):
+                if (i, j) in union - links and (free(0, i) or free(1, j)):
+                    links.add((i, j))
+                    added = True
+    for i, j in (*sorted(forward), *sorted(reverse)):
+        if free(0, i) and free(1, j):
+            links.add((i, j))
     return links
 
 

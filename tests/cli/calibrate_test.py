@@ -4,10 +4,8 @@ import json
 import tarfile
 from pathlib import Path
 
-import numpy
 import pytest
 
-from allennlp_nef import load
 from allennlp_nef.cli import calibrate as command
 from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.errors import UserError
@@ -70,18 +68,6 @@ def test_calibration_improves_probabilities_and_tags(results, folder):
         assert results[name]["ece"] < results["before"]["ece"]
     assert results["after"]["mcc"] >= results["before"]["mcc"]
     assert f"threshold {results['threshold']:.3f}" in (folder / "plot.svg").read_text()
-
-
-def test_predictor_uses_temperature_and_threshold(results, archive_path, folder):
-    request = {"source": "a red cup", "target": "die rote Tasse"}
-    before, after = (
-        load(str(path)).predict(**request) for path in (archive_path, folder / "new.tar.gz")
-    )
-    old, new = (numpy.array(answer["bad_probabilities"]) for answer in (before, after))
-    odds = (old / (1 - old)) ** (1 / results["temperature"])
-    assert new == pytest.approx(odds / (1 + odds), abs=1e-4)
-    tags = ["BAD" if p >= results["threshold"] else "OK" for p in after["bad_probabilities"]]
-    assert after["tags"] == tags
 
 
 def test_an_old_calibration_is_replaced(results, folder, tmp_path):

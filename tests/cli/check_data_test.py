@@ -73,10 +73,7 @@ class TestConfigs:
         "config, sides, label",
         [
             ("ner_nef_f_crf_5", {"tokens"}, "B-PER"),
-            ("pos_nef_f_csoftmax", {"tokens"}, "VERB"),
-            ("qe_nef_f", {"source", "target"}, "BAD"),
             ("qe_nef_f_spans", {"source", "target"}, "major"),
-            ("sst_bilstm", {"tokens"}, "4"),
             ("sst_tree_lstm", {"tokens"}, "4"),
             ("sick_entailment_bilstm", {"first", "second"}, "NEUTRAL"),
             ("sick_relatedness_lstm", {"first", "second"}, None),

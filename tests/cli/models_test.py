@@ -63,14 +63,6 @@ def test_raw_text_in_any_language_is_judged():
     assert scores[0] < scores[1] and words[:3] == ["我", "喜欢", "北京"]
 
 
-def test_predict_takes_a_name(nef, tmp_path):
-    requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
-    requests.write_text(json.dumps(REQUEST) + "\n")
-    options = ("--output-file", answers, "--silent")
-    assert nef("predict", "qe-en-de", requests, *options) == 0
-    assert json.loads(answers.read_text()) == load("qe-en-de").predict(**REQUEST)
-
-
 def test_runs_take_precedence_and_other_folders_do_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("qe-en-de").mkdir()

@@ -1,6 +1,5 @@
 """`plot-sketches`: heat maps, the page that replays them, and the summary of a corpus."""
 
-import argparse
 import json
 import re
 
@@ -8,9 +7,11 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 
-from allennlp_nef.cli.plot_sketches import add_arguments, plot_sketches, run
+from allennlp_nef.cli import plot_sketches as command
+from allennlp_nef.cli.plot_sketches import plot_sketches
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.predictors.archives import load_predictor
+from tests.cli.commands import output
 from tests.predictors.small_models import save_run
 
 SENTENCES = ["Anna slept in Rome .", "Paul met Anna Berg ."]
@@ -70,11 +71,8 @@ def test_two_models_are_compared_on_labeled_data(runs, conll, tmp_path):
 
 
 def test_the_summary_is_printed_and_written(runs, conll, tmp_path):
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    arguments = [runs["ner"], conll, "--output", str(tmp_path), "--limit", "0", "--summary"]
-    (text,) = run(parser.parse_args(arguments))
-    assert text == (tmp_path / "summary.txt").read_text("utf-8")
+    text = output(command, runs["ner"], conll, "--output", tmp_path, "--limit", 0, "--summary")
+    assert text.rstrip("\n") == (tmp_path / "summary.txt").read_text("utf-8").rstrip("\n")
     (summary,) = json.loads((tmp_path / "summary.json").read_text("utf-8"))
     assert (summary["archive"], summary["sentences"], summary["words"]) == (runs["ner"], 2, 3)
     assert "2 sentences, 3 words, accuracy " in text

@@ -37,11 +37,14 @@ def one_line(capsys):
 
 
 @pytest.fixture
-def command(monkeypatch):
-    """`command(function)`: every command calls a function instead."""
+def fail(monkeypatch):
+    """`fail(error)`: every command raises this error."""
 
-    def replace(function):
-        args = argparse.Namespace(func=lambda args: function())
+    def replace(error):
+        def work(args):
+            raise error
+
+        args = argparse.Namespace(func=work)
         monkeypatch.setattr("allennlp_nef.cli.program.parse", lambda command: args)
 
     return replace
@@ -86,11 +89,8 @@ class TestMistakes:
         ],
         ids=repr,
     )
-    def test_they_are_one_line_and_status_2(self, nef, command, capsys, error, line):
-        def fail():
-            raise error
-
-        command(fail)
+    def test_they_are_one_line_and_status_2(self, nef, fail, capsys, error, line):
+        fail(error)
         assert nef("train") == 2
         assert capsys.readouterr() == ("", f"allennlp-nef: error: {line}\n")
         for arguments in (("--traceback", "train"), ("train", "--traceback")):
@@ -100,19 +100,13 @@ class TestMistakes:
     @pytest.mark.parametrize(
         "error", [ValueError("x"), TypeError("x"), OSError(5, "Input/output error")]
     )
-    def test_bugs_are_raised(self, nef, command, error):
-        def fail():
-            raise error
-
-        command(fail)
+    def test_bugs_are_raised(self, nef, fail, error):
+        fail(error)
         with pytest.raises(type(error)):
             nef("train")
 
-    def test_interruptions_have_their_status(self, nef, command):
-        def interrupt():
-            raise KeyboardInterrupt
-
-        command(interrupt)
+    def test_interruptions_have_their_status(self, nef, fail):
+        fail(KeyboardInterrupt())
         assert nef("train") == 130
 
     @pytest.mark.parametrize(
@@ -121,7 +115,6 @@ class TestMistakes:
             (["score-tags", "none", "--format", "conll"], ["none"]),
             (["train", "none.jsonnet", "-s", "runs"], ["none.jsonnet"]),
             (["predict", "none", "requests.jsonl"], ["none", "qe-en-de"]),
-            (["evaluate", "none/model.tar.gz", "data"], ["none/model.tar.gz"]),
             (["train", CONFIG], ["-s"]),
             (["trian"], ["trian", "train"]),
             (["score-tags", "a", "--format", "x"], ["--format", "conllu"]),
@@ -137,7 +130,6 @@ class TestMistakes:
         "text, word",
         [
             ("{ a: 1 b: 2 }", "config.jsonnet"),  # a comma is missing
-            ("", "config.jsonnet"),
             ("[1]", "config.jsonnet"),
             ("{ a: dim }", "dim"),
             ("{ a: std.extVar('NONE') }", "NONE"),
@@ -161,36 +153,27 @@ class TestMistakes:
     @pytest.mark.parametrize(
         "place, value, word",
         [
-            ("nothing.x", 1, "nothing"),
             ("data_loader.batch_sampler.batch_size", "8", "batch_size"),
-            ("data_loader.batch_sampler.batch_size", 0, "NefTrainer"),
-            ("data_loader.num_workers", "2", "num_workers"),
             ("dataset_reader", "conll", "conll"),
-            ("dataset_reader.encoding", 8, "encoding"),
             ("dataset_reader.nothing", 1, "nothing"),
             ("include_in_archive", ["weights.th"], "include_in_archive"),
-            ("model", [1], "Model"),
             ("model.type", "nef_taggr", "nef_taggr"),
             ("model.type", "no.such.Model", "no.such.Model"),
             ("model.encoder.hidden_size", -5, "LstmSeq2SeqEncoder"),
             ("model.initializer", {"regexes": [["(", {"type": "normal"}]]}, "NefTagger"),
-            ("random_seed", "x", "'x'"),
             ("train_data_path", "none.conll", "none.conll"),
-            ("train_data_path", 5, "5"),
             ("trainer.cuda_device", "x", "NefTrainer"),
             ("trainer.num_epochs", 0, "num_epochs"),
-            ("trainer.num_epochs", "1", "num_epochs"),
             ("trainer.optimizer.lr", "fast", "lr"),
             ("trainer.validation_metric", "f1", "+"),
             ("vocabulary", {"type": "from_files", "directory": "none"}, "none"),
             ("vocabulary.min_count", 3, "min_count"),
-            ("vocabulary.nothing", 1, "nothing"),
         ],
     )
     def test_values_in_configs(self, nef, capsys, tmp_path, place, value, word):
-        changes = {"dataset_reader.max_instances": 5, place: value}
-        if place == "dataset_reader":
-            changes = {place: value}
+        changes = {place: value}
+        if place != "dataset_reader":
+            changes["dataset_reader.max_instances"] = 5
         options = ("-s", tmp_path / "run", "-o", json.dumps(changes))
         assert nef("train", "training_configs/ner_nef_f_crf_5.jsonnet", *options) == 2
         assert word in one_line(capsys)
@@ -199,28 +182,22 @@ class TestMistakes:
     @pytest.mark.parametrize(
         "arguments, word",
         [
-            (["train", CONFIG, "-s", "RUN", "-o", "{a:"], "overrides"),
             (["train", CONFIG, "-s", "RUN", "-o", "[1]"], "overrides"),
             (["train", CONFIG, "-s", "RUN", "--include-package", "none"], "none"),
             (["train", CONFIG, "-s", "RUN", "--nothing"], "allennlp-nef train"),
             (["train", CONFIG, "-s", "RUN", "--recover"], "RUN"),
             (["train", CONFIG, "-s", "README.md"], "README.md"),
             (["train", CONFIG, "-s", "fixtures"], "--force"),
-            (["push-to-hf"], "push-to-hf"),
             (["evaluate", "./fixtures", "data"], "config.json"),
-            (["evaluate", "README.md", "data"], "README.md"),
             (["evaluate", "qe-en-de", "none"], "none"),
             (["evaluate", "qe-en-de", DEV, "--cuda-device", "9"], "GPU"),
             (["evaluate", "qe-en-de", DEV, "--output-file", "a,b"], "equal"),
             (["evaluate", "qe-en-de", DEV, "--weights-file", "README.md"], "weights"),
             (["evaluate", "qe-en-de", DEV, "-o", '{"model.nothing.x": 1}'], "nothing"),
             (["predict", "qe-en-de", "none", "--predictor-args", '{"nothing": 1}'], "nothing"),
-            (["predict", "qe-en-de", "none", "--predictor", "nothing"], "nothing"),
             (["predict", "qe-en-de", "none", "--output-file", "fixtures"], "fixtures"),
             (["check-data", "--reader", "none", "--train", "a"], "none"),
-            (["check-data", CONFIG, "-o", "{"], "overrides"),
             (["build-vocab", CONFIG, "a.txt"], "output_path"),
-            (["find-lr", "none.jsonnet", "-s", "RUN"], "none.jsonnet"),
         ],
     )
     def test_options(self, nef, capsys, tmp_path, arguments, word):
@@ -251,12 +228,9 @@ def test_messages_begin_on_a_line_of_their_own(capsys):
         assert last == ""
 
 
-def test_an_error_ends_the_line_of_a_progress_bar(nef, command, capsys):
-    def fail():
-        tqdm(total=2, file=sys.stderr, mininterval=0).update()
-        raise UserError("x")
-
-    command(fail)
+def test_an_error_ends_the_line_of_a_progress_bar(nef, fail, capsys):
+    fail(UserError("x"))
+    tqdm(total=2, file=sys.stderr, mininterval=0).update()
     assert nef("train") == 2
     assert capsys.readouterr().err.splitlines()[-1] == "allennlp-nef: error: x"
 

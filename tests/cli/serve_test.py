@@ -4,14 +4,16 @@ import json
 import socket
 import threading
 import urllib.request
+from queue import Queue
 
 import pytest
 
-from allennlp_nef.cli.serve import make_server
+from allennlp_nef.cli import serve as command
 from allennlp_nef.predictors.archives import load_predictor
+from tests.cli.commands import output
 from tests.predictors.small_models import save_run
 
-pytest.importorskip("flask")
+serving = pytest.importorskip("werkzeug.serving")
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +23,19 @@ def archive(tmp_path_factory):
     return str(folder)
 
 
-def test_the_server_answers_and_has_a_page_of_its_own(archive, tmp_path):
+def test_the_server_answers_and_has_a_page_of_its_own(archive, tmp_path, monkeypatch):
     (tmp_path / "index.html").write_text("own")
-    server = make_server(archive, "127.0.0.1", 0, page=str(tmp_path), max_words=7)
-    thread = threading.Thread(target=server.serve_forever)
+    made = Queue()
+
+    def make_server(*arguments, make=serving.make_server):
+        made.put(server := make(*arguments))
+        return server
+
+    monkeypatch.setattr(serving, "make_server", make_server)
+    options = ("--port", 0, "--page", tmp_path, "--predictor-args", '{"max_words": 7}')
+    thread = threading.Thread(target=output, args=(command, archive, *options))
     thread.start()
+    server = made.get(timeout=60)
     try:
         address = f"http://127.0.0.1:{server.port}"
         body = json.dumps({"sentence": "Paul slept."}).encode()

@@ -30,6 +30,22 @@ def test_metrics_are_written_and_the_loss_decreases(name, request):
     assert metrics["epoch"] == 2 and last["training_loss"] < first["training_loss"]
 
 
+@pytest.mark.parametrize(
+    ("config", "request_", "field"),
+    [
+        ("trec_nef_f", {"sentence": "Who wrote Hamlet ?"}, "label"),
+        ("sst_tree_lstm", {"tree": "(3 (2 a) (4 film))"}, "label"),
+        ("sick_relatedness_bilstm", {"first": "a dog runs", "second": "a dog sleeps"}, "score"),
+        ("parse_arc_mlp", {"sentence": "dogs bark", "tags": ["NOUN", "VERB"]}, "heads"),
+    ],
+)
+def test_sentences_pairs_and_trees_are_trained_and_answered(trained, config, request_, field):
+    archive = trained(config, sentences=40, epochs=1)
+    metrics = json.loads((archive.parent / "metrics.json").read_text())
+    assert math.isfinite(metrics["training_loss"])
+    assert field in load(str(archive)).predict_json(request_)
+
+
 def test_a_training_ends_with_the_best_epoch_and_the_archive(nef, tmp_path, small, capsys):
     run, config = tmp_path / "run", "training_configs/ner_nef_f_crf_5.jsonnet"
     assert nef("train", config, "-s", run, *small(sentences=20, epochs=1)) == 0

@@ -2,28 +2,19 @@
 
 import logging
 import math
+from copy import deepcopy
 
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.data import DatasetReader
 from allennlp.models import Model
 
 from allennlp_nef.data import fields
+from tests.small_batches import batch_of
 
 EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}}
-SIDES = {
-    f"{side}_embedder": {
-        "token_embedders": {
-            "tokens": {
-                "type": "embedding",
-                "embedding_dim": 3,
-                "vocab_namespace": f"{side}_tokens",
-            }
-        }
-    }
-    for side in ("source", "target")
-}
+INDEXERS = {"tokens": {"type": "single_id"}}
 LSTM = {"type": "lstm", "input_size": 3, "hidden_size": 3}
 WORDS = ["a", "b"]
 # The reader, the model, the arguments of a training instance and of one with a label that it lacks, and the name and
@@ -37,10 +28,18 @@ CASES = {
         ("accuracy", 0.5),
     ),
     "word_qe_tagger": (
-        {"type": "wmt_word_qe"},
+        {
+            "type": "wmt_word_qe",
+            "source_token_indexers": INDEXERS,
+            "target_token_indexers": INDEXERS,
+        },
         {
             "type": "word_qe_tagger",
-            "pair_embedder": {"type": "aligned_pair", **SIDES},
+            "pair_embedder": {
+                "type": "aligned_pair",
+                "source_embedder": EMBEDDER,
+                "target_embedder": deepcopy(EMBEDDER),
+            },
             "encoder": {**LSTM, "input_size": None},
         },
         {"source": WORDS, "target": WORDS, "tags": ["OK", "minor"]},
@@ -82,12 +81,6 @@ CASES = {
 }
 
 
-def batch_of(instances, vocab):
-    batch = Batch(instances)
-    batch.index_instances(vocab)
-    return batch.as_tensor_dict()
-
-
 @pytest.fixture
 def build(name):
     """A function that returns the model, and the instances with known and with unseen labels."""
@@ -97,9 +90,8 @@ def build(name):
         namespace = {} if label_namespace is None else {"label_namespace": label_namespace}
         reader = DatasetReader.from_params(Params({**reader_options, **namespace}))
         instances = [reader.text_to_instance(**each) for each in (known, unseen)]
-        for instance in instances:
-            reader.apply_token_indexers(instance)
-        vocab = Vocabulary.from_instances(instances[:1])
+        _, vocab = batch_of(instances[:1], reader=reader)
+        reader.apply_token_indexers(instances[1])
         if name == "sentence_pair":
             namespace = {"output": {"type": "classes", **namespace}}
         params = Params({**options, **namespace}).duplicate()
@@ -123,17 +115,17 @@ class TestEveryModel:
             model.vocab.extend_from_instances([unseen])
         monkeypatch.setattr(fields, "_warned_namespaces", set())
         with torch.no_grad(), caplog.at_level(logging.WARNING):
-            loss = model(**batch_of([known, unseen, unseen], model.vocab))["loss"]
+            loss = model(**batch_of([known, unseen, unseen], model.vocab)[0])["loss"]
         warnings = [record for record in caplog.records if record.name == fields.__name__]
         assert len(warnings) == (not is_extended)
         assert math.isfinite(loss)
         model.get_metrics(reset=True)
-        model(**batch_of([unseen, unseen], model.vocab))
+        model(**batch_of([unseen, unseen], model.vocab)[0])
         assert model.get_metrics(reset=True)[metric] <= highest
 
     def test_labels_may_be_in_any_namespace(self, name, build):
         namespace = "other_labels" if name != "arc_mlp_parser" else "other_tags"
         (model, instances), (other, others) = build(), build(namespace)
         other.load_state_dict(model.state_dict())
-        loss = model(**batch_of(instances[:1], model.vocab))["loss"]
-        assert torch.equal(other(**batch_of(others[:1], other.vocab))["loss"], loss)
+        loss = model(**batch_of(instances[:1], model.vocab)[0])["loss"]
+        assert torch.equal(other(**batch_of(others[:1], other.vocab)[0])["loss"], loss)

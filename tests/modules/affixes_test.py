@@ -3,13 +3,14 @@
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data import Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.modules.token_embedders import TokenEmbedder
 
 from allennlp_nef.data.affixes import CASES, case_of
 from allennlp_nef.modules.affixes import AffixesEmbedder
+from tests.small_batches import batch_of
 
 WORDS = ["tagging", "taggers", "the", "a", "A4", "EU", "Word", "\U00020000e\u0301", "."]
 SENTENCES = [["tagging", "the", "unseen", "a", "."], ["EU"], ["Word", "A4", "\U00020000e\u0301"]]
@@ -25,9 +26,8 @@ def vocabulary(words=WORDS, **options):
 
 
 def tensors_of(sentences, vocab, **options):
-    batch = Batch(instances(sentences, **options))
-    batch.index_instances(vocab)
-    return batch.as_tensor_dict()["tokens"]["a"]
+    batch, _ = batch_of(instances(sentences, **options), vocab)
+    return batch["tokens"]["a"]
 
 
 def make(vocab, **options):

@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from allennlp_nef.corpora import Tagger
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors import base
 from allennlp_nef.predictors.archives import load_predictor
@@ -118,13 +117,12 @@ def test_many(asked, capfd, monkeypatch):
         predictor.predict_many([*inputs[:8], ""])
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 64])
-def test_files(asked, batch_size, nef, allennlp, tmp_path):
+def test_files(asked, nef, allennlp, tmp_path):
     folder, requests, expected = asked
     path, output = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
     lines = [json.dumps(request, ensure_ascii=False) for request in with_invalid(requests)]
     path.write_text("\n".join([*lines[:5], "no JSON", *lines[5:]]), encoding="utf-8")
-    arguments = ("predict", folder, path, "--silent", "--batch-size", batch_size)
+    arguments = ("predict", folder, path, "--silent", "--batch-size", 7)
     options = json.dumps({"on_error": "skip"})
     assert nef(*arguments, "--output-file", output, "--predictor-args", options) == 0
     answers = list(map(json.loads, output.read_text("utf-8").splitlines()))
@@ -146,22 +144,3 @@ def test_servers(asked):
     assert_same(client.post("/predict_batch", json=requests).json, expected)
     assert_same([client.post("/predict", json=each).json for each in requests[:5]], expected[:5])
     assert client.post("/predict", json=INVALID[0]).status_code == 400
-
-
-def test_tagger(asked):
-    folder, requests, expected = asked
-    rows = with_invalid(requests)
-    tagger = Tagger(folder)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = tagger({name: [row.get(name) for row in rows] for name in names})
-    answers = [
-        {name: columns[name][i] for name in columns if columns[name][i] is not None}
-        for i in range(len(rows))
-    ]
-    valid = [each for each in answers if is_valid(each)]
-    for answer, other in zip(valid, expected):
-        # Columns of the input stay as they are.
-        computed = {name: value for name, value in other.items() if name not in names}
-        assert_same(
-            [{name: value for name, value in answer.items() if name in computed}], [computed]
-        )

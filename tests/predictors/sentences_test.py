@@ -6,7 +6,6 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 from allennlp.interpret.saliency_interpreters import SimpleGradient
 from allennlp.models import Model
 
@@ -19,6 +18,7 @@ from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.sentence_classifier import SentenceClassifierPredictor
 from allennlp_nef.predictors.sentence_pair import SentencePairPredictor
 from allennlp_nef.predictors.tree_lstm import TreeLstmPredictor
+from tests.small_batches import batch_of
 
 EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}}
 PAIR = {"first": "A man is washing a car", "second": ["A", "man", "sleeps"]}
@@ -26,11 +26,9 @@ PAIR = {"first": "A man is washing a car", "second": ["A", "man", "sleeps"]}
 
 def build(reader, instances, params):
     """A model with the vocabulary of some instances."""
-    for instance in instances:
-        reader.apply_token_indexers(instance)
+    _, vocab = batch_of(instances, reader=reader)
     torch.manual_seed(0)
     params = {"text_field_embedder": EMBEDDER, **params}
-    vocab = Vocabulary.from_instances(instances)
     return Model.from_params(Params(json.loads(json.dumps(params))), vocab=vocab).eval()
 
 
@@ -72,13 +70,6 @@ class TestClasses:
         predictor = SentenceClassifierPredictor(*questions, input_format="text")
         answer = predictor.predict_json(predictor.load_line("Where is Oslo ?\n"))
         assert answer == predictor.predict("Where is Oslo ?")
-
-    def test_batches_give_the_answers_of_single_requests(self, questions):
-        predictor = SentenceClassifierPredictor(*questions)
-        requests = [{"sentence": text} for text in ("Who ?", "Where is the old boat of Oslo ?")]
-        for answer, request in zip(predictor.predict_batch_json(requests), requests):
-            single = predictor.predict_json(request)
-            assert answer["probabilities"] == pytest.approx(single["probabilities"], abs=1e-5)
 
     def test_gold_labels_may_be_new(self, questions):
         predictor = SentenceClassifierPredictor(*questions)

@@ -7,10 +7,11 @@ from functools import cache
 
 import torch
 from allennlp.common import Params
-from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.data import DatasetReader
 from allennlp.models import Model
 
 import allennlp_nef  # noqa: F401  # registers the components
+from tests import small_batches
 
 ENTITIES = [
     ("Anna Berg met officials in Rome .", "B-PER I-PER O O O B-LOC O"),
@@ -52,25 +53,15 @@ CONFIGS = {
 
 @cache
 def train(name):
-    """A model of `CONFIGS`, trained on a few sentences, its reader and its vocabulary."""
+    """A model of `CONFIGS`, trained on a few sentences, and its reader."""
     config = Params(json.loads(json.dumps(CONFIGS[name])))
     reader = DatasetReader.from_params(config["dataset_reader"])
     sentences = PARTS_OF_SPEECH if name == "pos" else ENTITIES
     instances = [reader.text_to_instance(text.split(), tags.split()) for text, tags in sentences]
-    for instance in instances:
-        reader.apply_token_indexers(instance)
-    vocab = Vocabulary.from_instances(instances)
+    batch, vocab = small_batches.batch_of(instances, reader=reader)
     torch.manual_seed(0)
     model = Model.from_params(config["model"], vocab=vocab)
-    batch = Batch(instances)
-    batch.index_instances(vocab)
-    tensors = batch.as_tensor_dict()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    for _ in range(40):
-        optimizer.zero_grad()
-        model(**tensors)["loss"].backward()
-        optimizer.step()
-    return model.eval(), reader
+    return small_batches.train(model, batch, steps=40, lr=0.03), reader
 
 
 def save_run(folder, name="ner"):

@@ -8,7 +8,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.pretrained.lora import LoraLinear, merge_lora
-from tests.small_transformer import SAVE
 
 SENTENCES = ["She met Sheldon .", "a"]
 LORA = {"lora_rank": 2}
@@ -86,29 +85,6 @@ def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):
         make(load_weights=each).transformer.get_input_embeddings().weight for each in (True, False)
     )
     assert torch.equal(loaded, expected) and not torch.equal(random, expected)
-
-
-@pytest.mark.parametrize("options", [{"frozen_layers": 1}, LORA, {"train_parameters": False}])
-def test_a_state_without_frozen_weights_needs_the_same_transformer(make, embed, tmp_path, options):
-    embedder = make(**options, save_weights=False)
-    with torch.no_grad():
-        for weight in embedder.parameters():
-            if weight.requires_grad:
-                weight.add_(0.1)
-    torch.save(embedder.state_dict(), tmp_path / "weights")
-    state = torch.load(tmp_path / "weights", weights_only=True)
-    assert set(state) - {"checksum"} == {
-        name for name, weight in embedder.named_parameters() if weight.requires_grad
-    }
-    same = make(**options, save_weights=False)
-    missing, unexpected = same.load_state_dict(dict(state), strict=False)
-    assert not missing and not unexpected
-    torch.testing.assert_close(embed(same, "She met"), embed(embedder, "She met"), rtol=0, atol=0)
-
-    SAVE[Path(same.model_name).name](tmp_path / "other", seed=1)
-    other = make(**options, save_weights=False, model_name=str(tmp_path / "other"))
-    with pytest.raises(ConfigurationError):
-        other.load_state_dict(dict(state))
 
 
 def test_a_folder_without_a_tokenizer_is_an_error(make, folder, tmp_path):

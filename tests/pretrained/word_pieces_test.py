@@ -87,11 +87,9 @@ def test_gradient_checkpointing_computes_the_same_gradients(make, embed, frozen_
     "option",
     [
         {"sub_token_mode": "sum"},
-        {"precision": "half"},
         {"lora_rank": 2, "frozen_layers": 0},
         {"lora_rank": 2, "train_parameters": False},
         {"frozen_layers": 3},
-        {"frozen_layers": -1},
         {"max_length": 4},
         {"model_name": "/none"},
     ],

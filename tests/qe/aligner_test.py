@@ -17,7 +17,7 @@ from allennlp_nef.qe.aligner import (
     load_aligner,
     save_aligner,
 )
-from tests.qe.qe_files import FIXTURES, SHARED, read
+from tests.qe.qe_files import FIXTURES, read
 
 
 def pairs_of(prefix, number=None):
@@ -45,13 +45,6 @@ def aligner(train):
 
 def test_links_of_other_sentences_are_found(aligner):
     assert f1_of(aligner, pairs_of(FIXTURES / "dev")) > 0.9
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
-def test_links_of_real_sentences_are_found():
-    folder = SHARED / "data" / "qe" / "mlqe-pe-en-de"
-    learned = learn_aligner(pairs_of(folder / "train", 2000))
-    assert f1_of(learned, pairs_of(folder / "dev", 200)) > 0.9
 
 
 def test_the_same_sentences_give_the_same_aligner(aligner, train):

@@ -19,7 +19,6 @@ from allennlp_nef.qe.metrics import (
     word_qe_scores,
 )
 from tests.metrics.small_metrics import make_batches, make_metric, words_of
-from tests.processes import in_two_processes
 
 RNG = numpy.random.default_rng(0)
 NAMES = ["f1_ok", "f1_bad", "f1_mult", "mcc", "accuracy"]
@@ -221,29 +220,3 @@ class TestCalibration:
         _, gold, table = words_of(batches)
         expected = self.slow_ece(1 - table[:, 1], gold != 1)
         assert metric.get_metric(reset=True) == pytest.approx({"ece": expected})
-
-
-METRICS = ["word_qe", "best_threshold_word_qe", "calibration", "sentence_scores"]
-
-
-def scores_of(name, numbers):
-    metric, batches = make_metric(name, "OK", "BAD"), make_batches(0)
-    for number in numbers:
-        table, gold, mask = batches[number]
-        if name == "sentence_scores":
-            metric(table[:, 0, 0], gold[:, 0])
-        else:
-            metric(table, gold, mask)
-    return metric.get_metric(reset=True)
-
-
-def scores_of_process(rank, shares):
-    return [[scores_of(name, share[rank]) for share in shares] for name in METRICS]
-
-
-def test_processes_have_the_scores_of_all_data(tmp_path):
-    shares = [([0, 2], [1, 3]), ([0, 1, 2], [3]), ([], [0, 1, 2, 3])]
-    expected = [scores_of(name, range(4)) for name in METRICS]
-    for results in in_two_processes(scores_of_process, tmp_path / "processes", shares):
-        for scores, wanted in zip(results, expected):
-            assert all(each == pytest.approx(wanted, rel=1e-9) for each in scores)

@@ -248,14 +248,6 @@ class TestTransformerPair:
             torch.testing.assert_close(vectors[row, : alone.size(1)], alone[0])
             assert len(alone[0].unique(dim=0)) == alone.size(1)
 
-    @pytest.mark.parametrize("layer", [None, 1])
-    def test_every_word_of_a_long_pair_learns(self, folder, layer):
-        embedder = self.make(folder, aligned_source=True, alignment_layer=layer, train=True)
-        vectors, _ = embedder(**self.fields(folder, self.LONG, self.HUGE))
-        vectors.sum().backward()
-        for parameter in embedder.parameters():
-            assert parameter.grad.isfinite().all()
-
     def test_a_pair_that_fits_is_read_at_once(self, folder):
         pair = (" ".join("a" * 10), " ".join("b" * 9), [])
         fields = self.fields(folder, pair)

@@ -1,11 +1,11 @@
 import json
+from itertools import groupby
 
 import numpy
 import pytest
-import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import LettersDigitsTokenizer
-from allennlp.interpret.saliency_interpreters import SimpleGradient, SmoothGradient
+from allennlp.interpret.saliency_interpreters import SimpleGradient
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.qe.predictor import WordQePredictor
@@ -63,7 +63,6 @@ class TestRequest:
             {"source": SOURCE.split(), "attention": None},
             {"target": TARGET.split(), "attention": False},
             {"alignments": "4-5\t0-0  1-1 2-2 3-3 0-0"},
-            {"alignments": LINKS.split()},
             {"alignments": ["0-0 1-1", [2, 2], (3, 3), "4-5"]},
         ],
     )
@@ -99,20 +98,6 @@ class TestRequest:
         answer = predictor.predict(SOURCE, TARGET)
         assert (answer["alignments"], answer["alignments_from"]) == ([[0, 0]], "computed")
 
-    def test_requests_of_a_batch_get_what_they_get_alone(self, predictor):
-        requests = [
-            REQUEST,
-            {"source": "a", "target": "ein"},
-            {"source": SOURCE, "target": f"{TARGET} {TARGET}", "alignments": ""},
-            {**REQUEST, "attention": True},
-            {**REQUEST, "threshold": 0.5},
-        ]
-        for answer, request in zip(predictor.predict_batch_json(requests), requests):
-            alone = predictor.predict_json(request)
-            attention = answer.pop("attention", []), alone.pop("attention", [])
-            torch.testing.assert_close(*map(torch.tensor, attention))
-            assert_same(answer, alone)
-
     def test_instances_of_the_reader_get_what_requests_get(self, predictor, tmp_path):
         (tmp_path / "x.src").write_text(f"{SOURCE}\na\n")
         (tmp_path / "x.mt").write_text(f"{TARGET}\nein\n")
@@ -129,22 +114,18 @@ class TestRequest:
         "changes, field",
         [
             ({"source": None}, "source"),
-            ({"target": 7}, "target"),
             ({"source": " \t"}, "source"),
             ({"target": ["das", "Haus "]}, "target"),
             ({"target": [None] * 5000}, "target"),
-            ({"target": ["der", "<EOS>", "Hund"]}, "target"),
             ({"target": "das \ud800"}, "target"),
             ({"source": ["the", "<EOS>"]}, "source"),
             ({"threshold": "0.5"}, "threshold"),
             ({"alignments": False}, "alignments"),
             ({"alignments": "0-0 5-1"}, "alignments"),
-            ({"alignments": [[2, 0], [1, 6]]}, "alignments"),
             ({"alignments": "-1-0"}, "alignments"),
             ({"alignments": ["0-0", [0]]}, "alignments"),
             ({"alignments": [[0, 1.0]]}, "alignments"),
             ({"alignments": [[True, 0]]}, "alignments"),
-            ({"alignments": [[-1, 0]]}, "alignments"),
             ({"max_steps": 1}, "expected"),
         ],
     )
@@ -197,18 +178,15 @@ class TestSpans:
         bad = predictor.predict(SOURCE, self.TEXT)["bad_probabilities"]
         for limit in (sorted(bad)[2], 0.999999, 1e-9):
             answer = predictor.predict(SOURCE, self.TEXT, threshold=limit)
-            groups, last = [], None
-            for i, tag in enumerate(answer["tags"]):
-                if tag == "BAD":
-                    groups += [] if last == "BAD" else [[]]
-                    groups[-1].append(i)
-                last = tag
+            tags = [None if tag == "OK" else tag for tag in answer["tags"]]
+            groups = [
+                list(group) for bad, group in groupby(range(len(tags)), tags.__getitem__) if bad
+            ]
             for span, words in zip(answer["spans"], groups, strict=True):
                 assert span["text"] == self.TEXT[span["start"] : span["end"]]
                 assert span["text"].split() == [answer["tokens"][i] for i in words]
-                assert "severity" not in span
                 mean = sum(answer["bad_probabilities"][i] for i in words) / len(words)
-                assert span["probability"] == pytest.approx(mean)
+                assert span["probability"] == pytest.approx(mean) and "severity" not in span
         assert [span["text"] for span in answer["spans"]] == [self.TEXT.strip()]
 
     def test_offsets_of_a_list_are_those_of_the_joined_words(self, predictor):
@@ -333,14 +311,12 @@ class TestOutput:
     @pytest.mark.parametrize(
         "name, options",
         [
-            ("target", {"output_format": "xml"}),
             ("target", {"output_format": "wmt22"}),
             ("gaps", {"output_format": "wmt23-spans", "language_pair": "en-de"}),
             ("source", {"output_format": "wmt20_gaps", "language_pair": "en-de"}),
             ("target", {"severity": "bad"}),
             ("target", {"threshold": "0.5"}),
             ("target", {"output_format": "wmt22", "language_pair": "en\tde"}),
-            ("target", {"ensemble_size": "x"}),
             ("target", {"input_format": "text"}),
         ],
     )
@@ -353,9 +329,8 @@ class TestOutput:
             WordQePredictor(*train_tagger("ner"))
 
 
-@pytest.mark.parametrize("interpreter", [SimpleGradient, SmoothGradient])
-def test_each_word_of_the_target_has_a_saliency(predictor, interpreter):
-    found = interpreter(predictor).saliency_interpret_from_json(REQUEST)
+def test_each_word_of_the_target_has_a_saliency(predictor):
+    found = SimpleGradient(predictor).saliency_interpret_from_json(REQUEST)
     assert len(found["instance_1"]["grad_input_1"]) == 6
     assert sum(found["instance_1"]["grad_input_1"]) == pytest.approx(1, abs=1e-4)
 

@@ -5,10 +5,11 @@ from functools import cache
 
 import torch
 from allennlp.common import Params
-from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.data import DatasetReader
 from allennlp.models import Model
 
 import allennlp_nef  # noqa: F401  # registers the components
+from tests import small_batches
 
 PAIRS = [
     ("the dog barks loudly", "der Hund bellt laut heute", "0-0 1-1 2-2 3-3", "OK OK OK OK BAD"),
@@ -70,26 +71,16 @@ def train(name="target", sentence_score=False):
     """A model of one of the `TAGS`, and its reader."""
     options = {"tagged": name} if name not in ("eos", "severities") else {name: True}
     reader = DatasetReader.from_params(Params({"type": "wmt_word_qe", **options}))
-    instances = instances_of(reader, name)
-    vocab = Vocabulary.from_instances(instances)
+    tensors, vocab = small_batches.batch_of(instances_of(reader, name))
     params = json.loads(json.dumps(MODEL))
     if name == "severities":
         del params["tag_head"]
     if sentence_score:
         params["sentence_score"] = {}
+        tensors["sentence_score"] = torch.tensor([0.2, 0.0, 0.5, 0.3])
     torch.manual_seed(0)
     model = Model.from_params(Params(params), vocab=vocab)
-    batch = Batch(instances)
-    batch.index_instances(vocab)
-    tensors = batch.as_tensor_dict()
-    if sentence_score:
-        tensors["sentence_score"] = torch.tensor([0.2, 0.0, 0.5, 0.3])
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(10):
-        optimizer.zero_grad()
-        model(**tensors)["loss"].backward()
-        optimizer.step()
-    return model.eval(), reader
+    return small_batches.train(model, tensors, steps=10, lr=0.02), reader
 
 
 def save_run(folder):

@@ -19,15 +19,6 @@ from tests.qe.qe_files import DEVELOPMENT, GOLD, SHARED, development_row
 ESA = SHARED / "data" / "qe" / "wmt24-esa"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name, text):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return str(tmp_path / name)
-
-    return write
-
-
 def error_line(path):
     with pytest.raises(DataFormatError) as info:
         list(read_segments(path))
@@ -37,18 +28,18 @@ def error_line(path):
 
 
 class TestTables:
-    def test_development_data_have_sources(self, write):
+    def test_development_data_have_sources(self, write_text):
         rows = development_row() + development_row("yes", "ja", "-1\t-1\tno-error")
-        first, second = read_segments(write("a.tsv", DEVELOPMENT + rows))
+        first, second = read_segments(write_text("a.tsv", DEVELOPMENT + rows))
         assert (first.source, first.target) == ("so it is", "so  ist es")
         assert first.spans == [(4, 9, "minor"), (6, 7, "major"), (10, 10, "major")]
         assert (first.system, first.document, first.number, first.line) == ("A", "d", "0", 2)
         assert (second.spans, second.line) == ([], 3)
 
     @pytest.mark.parametrize("before", [GOLD, "1\n2\n3\n"])
-    def test_gold_files_and_submissions_have_none(self, write, before):
+    def test_gold_files_and_submissions_have_none(self, write_text, before):
         rows = "en-de\tgold\t0\tja!\t2\t3\tmajor\nen-de\tgold\t1\tja\t-1\t-1\tno-error\n"
-        first, second = read_segments(write("a.tsv", before + rows))
+        first, second = read_segments(write_text("a.tsv", before + rows))
         assert (first.source, first.target, first.pair) == (None, "ja!", "en-de")
         assert (first.spans, second.spans) == ([(2, 3, "major")], [])
         assert (first.system, second.number) == ("gold", "1")
@@ -57,43 +48,29 @@ class TestTables:
         "spans",
         [
             "0\t5\tminor",  # two characters after the text
-            "2\t1\tminor",
             "-1\t1\tminor",
             "0 1\t1\tminor",
             "\t\t",
-            "x\t1\tminor",
             "0\t" + "9" * 5000 + "\tminor",
             "0\t1\tMinor",
             "-1 0\t-1 1\tno-error minor",
         ],
     )
-    def test_wrong_spans_are_an_error_with_their_line(self, write, spans):
+    def test_wrong_spans_are_an_error_with_their_line(self, write_text, spans):
         first = "en-de\tgold\t0\tabc\t0\t1\tminor\n"
-        assert error_line(write("a.tsv", f"{GOLD}{first}en-de\tgold\t1\tabc\t{spans}\n")) == 3
-        assert error_line(write("a.tsv", GOLD + first + first)) == 3  # the order of sentences
+        assert error_line(write_text("a.tsv", f"{GOLD}{first}en-de\tgold\t1\tabc\t{spans}\n")) == 3
+        assert error_line(write_text("a.tsv", GOLD + first + first)) == 3  # the order of sentences
 
-    def test_other_column_names_are_an_error_that_tells_the_known_ones(self, write):
-        path = write("a.tsv", GOLD.replace("lp", "languages").replace("sid", "0"))
+    def test_other_column_names_are_an_error_that_tells_the_known_ones(self, write_text):
+        path = write_text("a.tsv", GOLD.replace("lp", "languages").replace("sid", "0"))
         with pytest.raises(DataFormatError, match=f"{path}:1: .* lp or mt_system"):
             list(read_segments(path))
 
-    def test_span_may_include_a_character_after_the_text(self, write):
+    def test_span_may_include_a_character_after_the_text(self, write_text):
         """In the development data of WMT23, one span does."""
         row = "en-de\tgold\t0\tabc\t1 3\t4 4\tminor major\n"
-        (segment,) = read_segments(write("a.tsv", GOLD + row))
+        (segment,) = read_segments(write_text("a.tsv", GOLD + row))
         assert segment.spans == [(1, 3, "minor"), (3, 3, "major")]
-
-    @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
-    def test_official_files(self):
-        folder = SHARED / "data" / "qe" / "wmt23-en-de"
-        gold = list(read_segments(str(folder / "gold_T2.tsv")))
-        assert len(gold) == 1897
-        development = list(read_segments(str(folder / "dev_spans.tsv")))
-        counts = [len(segment.spans) for segment in development]
-        assert (len(counts), sum(counts), counts.count(0)) == (1005, 681, 617)
-        reference = SHARED / "reference" / "wmt_scores" / "wmt23_spans"
-        assert len(list(read_segments(str(reference / "gold.tsv")))) == 330
-        assert error_line(str(reference / "predicted.tsv")) == 140  # 72 to 70
 
 
 def esa(**fields):
@@ -107,9 +84,9 @@ def span(start, end, severity="minor"):
 
 
 class TestEsaLines:
-    def test_fields(self, write):
+    def test_fields(self, write_text):
         spans = [span(0, 1, "major"), span(2, 3, "critical"), span(0, 1, "undecided")]
-        path = write("a.jsonl", esa(spans=spans, omission="minor") + "\n" + esa(segment=2))
+        path = write_text("a.jsonl", esa(spans=spans, omission="minor") + "\n" + esa(segment=2))
         first, second = read_segments(path)
         assert first.spans == [(0, 1, "major"), (2, 3, "major")]
         assert (first.omission, first.score, first.number) == ("minor", 90, "1")
@@ -117,8 +94,8 @@ class TestEsaLines:
         assert (first.domain, first.protocol, first.line) == ("news", "ESA", 1)
         assert (second.spans, second.omission, second.line) == ([], None, 3)
 
-    def test_fields_that_may_be_missing(self, write):
-        path = write("a.jsonl", '{"source": "a", "target": "x"}\n' + esa(omission="undecided"))
+    def test_fields_that_may_be_missing(self, write_text):
+        path = write_text("a.jsonl", '{"source": "a", "target": "x"}\n' + esa(omission="undecided"))
         first, second = read_segments(path)
         assert (first.spans, first.omission, first.score, first.pair) == (None, None, None, "")
         assert second.omission is None
@@ -129,39 +106,20 @@ class TestEsaLines:
             {"spans": [span(0, 5)]},
             {"spans": [span(2, 1)]},
             {"spans": [span(0, 1, "bad")]},
-            {"spans": [span(0, "1")]},
             {"spans": [span(False, 1)]},
-            {"spans": ["x"]},
             {"spans": "none"},
             {"omission": "x"},
             {"score": "good"},
             {"target": None},
-            {"source": 1},
             {"source": "\ud800"},
         ],
     )
-    def test_mistakes_are_errors_with_their_line(self, write, fields):
-        assert error_line(write("a.jsonl", esa() + esa(**fields))) == 2
+    def test_mistakes_are_errors_with_their_line(self, write_text, fields):
+        assert error_line(write_text("a.jsonl", esa() + esa(**fields))) == 2
 
     @pytest.mark.parametrize("text", ["{}\n", "[1]\n", "x\n", "{\n", "[" * 10**5])
-    def test_other_lines_are_errors(self, write, text):
-        assert error_line(write("a.jsonl", text)) == 1
-
-    @pytest.mark.skipif(not ESA.is_dir(), reason="needs ../shared")
-    @pytest.mark.parametrize(
-        "pair, rows, minor, major, omissions",
-        [
-            ("en-zh", 1414, 217, 129, 24),
-            ("en-ja", 1415, 304, 133, 33),
-            ("en-hi", 605, 212, 124, 51),
-        ],
-    )
-    def test_counts_of_the_readme(self, pair, rows, minor, major, omissions):
-        segments = list(read_segments(str(ESA / f"{pair}.dev.jsonl")))
-        severities = [span.severity for segment in segments for span in segment.spans]
-        assert len(segments) == rows
-        assert (severities.count("minor"), severities.count("major")) == (minor, major)
-        assert sum(segment.omission is not None for segment in segments) == omissions
+    def test_other_lines_are_errors(self, write_text, text):
+        assert error_line(write_text("a.jsonl", text)) == 1
 
 
 def project(text, spans, words, severities=False):

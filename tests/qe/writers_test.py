@@ -9,13 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import Prediction
-from allennlp_nef.qe.layouts import read_table
 from allennlp_nef.qe.reader import WmtWordQeReader
 from allennlp_nef.qe.scored_files import read_word_tags
 from allennlp_nef.qe.spans import ErrorSpan, Segment, read_segments
 from allennlp_nef.qe.writers import WRITERS
 from tests.data.reader_files import PROPERTY
-from tests.qe.qe_files import read, write
 
 WORDS = st.text(
     st.characters(exclude_categories=["Cs", "Zs"], exclude_characters=" \t\r\n"), min_size=1
@@ -51,7 +49,6 @@ GAP_ROWS = ["0\tgap\tBAD", "1\tgap\tOK", "2\tgap\tOK"]
         ("wmt20", "target", SENTENCES, "8\n2\n" + SEVEN_COLUMNS),
         ("wmt22", "target", SENTENCES, "8\n2\n1\n" + SEVEN_COLUMNS),
         ("wmt-sentences", "target", SENTENCES, "8\n2\n1\nen-de\tm m\t0\t0.1\nen-de\tm m\t1\t0.1\n"),
-        ("tags", "gaps", GAPS, "OK BAD BAD\n"),
         ("text", "gaps", GAPS, "A <gap>/BAD B <gap>/BAD\n"),
         ("tsv", "gaps", GAPS, "m m\t0\t0\tgap\tOK\nm m\t0\t1\tgap\tBAD\nm m\t0\t2\tgap\tBAD\n"),
         ("tags", "target_and_gaps", WORDS_AND_GAPS, "BAD OK OK BAD OK\n"),
@@ -59,7 +56,6 @@ GAP_ROWS = ["0\tgap\tBAD", "1\tgap\tOK", "2\tgap\tOK"]
         ("text", "target_and_gaps", WORDS_AND_GAPS, "<gap>/BAD A <gap>/BAD\n"),
         ("tsv", "target_and_gaps", WORDS_AND_GAPS, "m m\t0\t0\tA\tOK\nm m\t0\t1\t<gap>\tBAD\n"),
         ("text", "target", [(["<gap>", "a"], ["OK", "BAD"])], "<gap> a/BAD\n"),
-        ("tsv", "source", SOURCE, "m m\t0\t0\ta\tOK\n"),
         ("wmt20", "source", SOURCE, "8\n2\nen-de\tm m\tsource\t0\t0\ta\tOK\n"),
         (
             *("wmt20_gaps", "target_and_gaps", WORDS_AND_GAPS),
@@ -75,7 +71,6 @@ def test_words_gaps_source_and_scores(name, tagged, sentences, expected):
     "name, tagged, options",
     [
         ("wmt20_gaps", "target", OPTIONS),
-        ("wmt20", "target", {**OPTIONS, "language_pair": None}),
         ("wmt-sentences", "target", {**OPTIONS, "language_pair": None}),
         ("wmt23-spans", "gaps", OPTIONS),
         ("wmt25-spans", "target", OPTIONS),
@@ -123,18 +118,6 @@ def test_spans_of_wmt25():
 
 
 class TestRoundTrips:
-    def test_tags(self, tmp_path):
-        sentences = [(["A", "B"], ["OK", "BAD"]), (["C"], ["OK"])]
-        text = written("tags", sentences)
-        prefix = write(tmp_path, {"src": "a\nb\n", "mt": "A B\nC\n", "tags": text})
-        assert [example.tags for example in read(prefix)] == [tags for _, tags in sentences]
-
-    def test_words_and_gaps(self, tmp_path):
-        text = written("tags", WORDS_AND_GAPS, tagged="target_and_gaps")
-        prefix = write(tmp_path, {"src": "a\n", "mt": "A <gap>\n", "tags": text})
-        (example,) = read(prefix, tagged="target_and_gaps")
-        assert example.tags == WORDS_AND_GAPS[0][1]
-
     @PROPERTY
     @given(
         st.lists(
@@ -152,14 +135,6 @@ class TestRoundTrips:
         (tmp_path / "t.tsv").write_text(written("wmt23-spans", sentences, spans=[]), "utf-8")
         texts = [segment.target for segment in read_segments(str(tmp_path / "t.tsv"))]
         assert texts == [" ".join(words) for words, _ in sentences]
-
-    @pytest.mark.parametrize("name", ["tsv", "wmt20", "wmt22"])
-    def test_rows(self, tmp_path, name):
-        (tmp_path / "t").write_text(written(name), encoding="utf-8")
-        table = read_table(str(tmp_path / "t"), (5, 7))
-        assert table.header == {"tsv": (), "wmt20": (8, 2), "wmt22": (8, 2, 1)}[name]
-        words = [(cells[-2], cells[-1]) for _, cells in table.rows]
-        assert words == [("das", "OK"), ("Küche", "BAD"), ("x", "BAD"), ("\x00", "OK")]
 
     def test_spans(self, tmp_path):
         text = written("wmt23-spans", spans=spans_of(*SPANS))

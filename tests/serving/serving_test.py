@@ -2,6 +2,7 @@
 
 import json
 import socket
+import subprocess
 import sys
 import time
 import urllib.request
@@ -12,6 +13,7 @@ import pytest
 from allennlp_nef.errors import ArchiveError, UserError
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.serving import create_app
+from tests.conftest import ROOT
 from tests.predictors.small_models import save_run
 
 pytest.importorskip("flask")
@@ -112,7 +114,7 @@ def test_archive_that_cannot_be_served_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_workers_of_gunicorn_answer(archive, tmp_path, start_program):
+def test_two_workers_of_gunicorn_answer(archive, tmp_path):
     pytest.importorskip("gunicorn")
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -126,7 +128,7 @@ def test_two_workers_of_gunicorn_answer(archive, tmp_path, start_program):
             return json.load(response)
 
     log = tmp_path / "stderr.txt"
-    with start_program(tmp_path, *command) as process:
+    with open(log, "w") as stderr, subprocess.Popen(command, cwd=ROOT, stderr=stderr) as process:
         end = time.monotonic() + 240
         while "Listening" not in log.read_text():
             assert process.poll() is None and time.monotonic() < end

@@ -27,11 +27,14 @@ from tests.training.small_run import (
 )
 
 BATCHES = 4  # of the training data in an epoch; there are as many of the validation data
-LATE = (
-    SimpleTagger,
-    "forward",
-    4 * BATCHES + 3,
-)  # in the third epoch; two calls per batch of an epoch
+
+
+def forward(number):
+    """The call of the model with this number. Each epoch has two calls per batch."""
+    return SimpleTagger, "forward", number
+
+
+LATE = forward(4 * BATCHES + 3)  # in the third epoch
 IN_EPOCH = {"checkpointer": {"save_every_num_batches": 2}}
 AVERAGED = {
     "moving_average": {"type": "exponential", "decay": 0.8},
@@ -40,6 +43,11 @@ AVERAGED = {
 SHUFFLED = {"data_loader": {"batch_size": 3, "shuffle": True}}
 LAZY = {"data_loader": {"batch_size": 3, "shuffle": True, "max_instances_in_memory": 5}}
 SGD = {"type": "sgd", "lr": 0.1, "momentum": 0.9}
+TWO_OPTIMIZERS = {
+    "optimizers": {"default": {"type": "adam"}, "words": SGD},
+    "parameter_groups": [[["embedder"], {"optimizer_name": "words"}]],
+}
+UNFREEZING = {"gradual_unfreezing": True, "discriminative_fine_tuning": True}
 LAYERS = [[["embedder"], {}], [["encoder"], {}], [["projection"], {}]]
 
 
@@ -47,11 +55,7 @@ LAYERS = [[["embedder"], {}], [["encoder"], {}], [["projection"], {}]]
 CASES: dict[str, tuple] = {
     "defaults": ({}, {}, LATE),
     "before the best weights": ({}, {}, (gradient_descent_trainer, "hardlink_or_copy", 4)),
-    "no validation data": (
-        {},
-        {"validation_data_path": None},
-        (SimpleTagger, "forward", 2 * BATCHES + 3),
-    ),
+    "no validation data": ({}, {"validation_data_path": None}, forward(2 * BATCHES + 3)),
     "gradients": ({"grad_norm": 0.1, "grad_clipping": 0.01}, {}, LATE),
     "no_grad": ({"no_grad": ["embedder"]}, {}, LATE),
     "patience": ({"patience": 1, "optimizer": SGD}, {}, LATE),
@@ -63,18 +67,18 @@ CASES: dict[str, tuple] = {
     "validation every second epoch": (
         {"callbacks": [{"type": "should_validate_callback", "validation_interval": 2}]},
         {},
-        (SimpleTagger, "forward", 2 * BATCHES + 3),
+        forward(2 * BATCHES + 3),
     ),
-    "averaged": (AVERAGED, SHUFFLED, (SimpleTagger, "forward", 2 * BATCHES + 2)),
+    "averaged": (AVERAGED, SHUFFLED, forward(2 * BATCHES + 2)),
     "averaged, before the best weights": (AVERAGED, {}, (NefTrainer, "_save_model_state", 3)),
     "lazy": ({}, LAZY, LATE),
     "one worker": ({}, {"data_loader": {**SHUFFLED["data_loader"], "num_workers": 1}}, LATE),
     "within an epoch": (IN_EPOCH, {}, LATE),
-    "within an epoch, at its end": (IN_EPOCH, {}, (SimpleTagger, "forward", 3 * BATCHES + 2)),
+    "within an epoch, at its end": (IN_EPOCH, {}, forward(3 * BATCHES + 2)),
     "within an epoch, lazy and averaged": (
         {**AVERAGED, "checkpointer": {"save_every_num_batches": 1}},
         LAZY,
-        (SimpleTagger, "forward", 2 * BATCHES + 4),
+        forward(2 * BATCHES + 4),
     ),
     "only within epochs": (
         {"checkpointer": {"save_every_num_batches": 3, "save_completed_epochs": False}},
@@ -82,17 +86,7 @@ CASES: dict[str, tuple] = {
         LATE,
     ),
     "no checkpoints": ({"checkpointer": None}, {}, LATE),
-    "multi optimizer": (
-        {
-            "optimizer": {
-                "type": "multi",
-                "optimizers": {"default": {"type": "adam"}, "words": SGD},
-                "parameter_groups": [[["embedder"], {"optimizer_name": "words"}]],
-            }
-        },
-        {},
-        LATE,
-    ),
+    "multi optimizer": ({"optimizer": {"type": "multi", **TWO_OPTIMIZERS}}, {}, LATE),
     "momentum": (
         {
             "optimizer": SGD,
@@ -104,16 +98,13 @@ CASES: dict[str, tuple] = {
     "gradual unfreezing": (
         {
             "optimizer": {**SGD, "parameter_groups": [*LAYERS]},
-            "learning_rate_scheduler": {
-                "type": "slanted_triangular",
-                "gradual_unfreezing": True,
-                "discriminative_fine_tuning": True,
-            },
+            "learning_rate_scheduler": {"type": "slanted_triangular", **UNFREEZING},
         },
         {},
-        (SimpleTagger, "forward", 2 * BATCHES + 3),
+        forward(2 * BATCHES + 3),
     ),
 }
+WITH_COSINE = {"type": "cosine_with_warmup", "num_warmup_steps": 2, "num_training_steps": 4}
 SCHEDULERS = [
     {"type": "inverse_time", "rate": 0.5},
     {"type": "cosine", "t_initial": 2},
@@ -123,13 +114,10 @@ SCHEDULERS = [
     {"type": "step", "step_size": 2},
     {"type": "reduce_on_plateau", "patience": 0},
     {"type": "constant_with_warmup", "num_warmup_steps": 3},
-    {"type": "cosine_with_warmup", "num_warmup_steps": 2, "num_training_steps": 4},
+    WITH_COSINE,
     {
         "type": "combined",
-        "schedulers": [
-            [1, {"type": "linear_with_warmup", "warmup_steps": 2}],
-            [3, {"type": "cosine_with_warmup", "num_warmup_steps": 2, "num_training_steps": 4}],
-        ],
+        "schedulers": [[1, {"type": "linear_with_warmup", "warmup_steps": 2}], [3, WITH_COSINE]],
     },
 ]
 CASES |= {each["type"]: ({"learning_rate_scheduler": each}, {}, LATE) for each in SCHEDULERS}
@@ -166,7 +154,7 @@ def test_two_killed_processes_recover_bit_for_bit(checkpointer, tmp_path):
     values = config(tmp_path, **PROCESSES)
     values["trainer"].update(num_epochs=2, checkpointer=checkpointer)
     assert run_in_child(values, tmp_path / "whole") == 0
-    event = (SimpleTagger, "forward", 3 * BATCHES // 2 + 1)
+    event = forward(3 * BATCHES // 2 + 1)
     assert run_in_child(values, tmp_path / "killed", lambda: kill_before_call(*event)) != 0
     names = {path.name for path in (tmp_path / "killed").glob("model_state*")}
     last = "model_state_e1_b1.th" if checkpointer else "model_state_e1_b0.th"

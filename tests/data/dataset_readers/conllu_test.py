@@ -51,32 +51,17 @@ def path(tmp_path):
 
 
 class TestFormat:
-    def test_words_have_ten_columns_and_lines(self, path):
-        path.write_text(TEXT, encoding="utf-8")
-        first, second = read_conllu(str(path))
-        assert first.column("form") == ["De", "le", "café", "10 000"]
-        assert first.column("xpos") == ["P", "D", "N", "N"]
-        assert first.column("misc")[-1] == "SpaceAfter=No"
-        assert second.column("form") == ["Oui", "ici"]
-        assert (first.first_line, first.lines) == (1, [4, 5, 8, 9])
-        assert (second.first_line, second.lines) == (11, [12, 14])
-
     @pytest.mark.parametrize(
         "ids, line",
         [
             ("2", 1),
-            ("1 1", 2),
             ("1 02", 2),
             ("1 ٢", 2),
             ("1 1-2 2", 2),
             ("2-1", 1),
-            ("1-2 1-2", 2),
             ("1-3 1 2-3", 3),
             (f"1-{'9' * 5000}", 1),
-            ("1.1", 1),
-            ("1 1.1 1.1", 3),
             ("0.1", 0),
-            ("1-3 1 2", 3),
             ("1 2-3 2", 3),
         ],
     )
@@ -311,8 +296,6 @@ class TestTrees:
         [
             ({1: ("dog", 5, "nsubj")}, 4),
             ({1: ("dog", "9" * 5000, "nsubj")}, 4),
-            ({1: ("dog", "_", "nsubj")}, 4),
-            ({1: ("dog", "²", "nsubj")}, 4),
             ({1: ("dog", "٣", "nsubj")}, 4),
             ({1: ("dog", 0, "nsubj")}, 5),
             ({2: ("barks", 2, "root")}, 3),
@@ -350,13 +333,3 @@ class TestTrees:
             "1\ta\t_\t_\tN\t_\t0\troot\t_\t_",
             "2\tb\t_\t_\tV\t_\t1\tx\t_\t_",
         ]
-
-    def test_the_writer_changes_head_and_deprel_of_the_file(self, path):
-        reader = ConlluTreesReader()
-        (instance,) = read(reader, path, tree_text(ROWS))
-        answer = {"heads": [2, 0, 2, 2], "labels": ["a", "b", "c", "d"]}
-        text = reader.writers["conllu"](
-            reader, Prediction(0, answer, instance["metadata"].metadata)
-        )
-        changed = [(word, head, label) for (word, _, _), head, label in zip(ROWS, *answer.values())]
-        assert text == tree_text(changed)

@@ -5,11 +5,12 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.data import DatasetReader
 from allennlp.models import Model
 from scipy.stats import pearsonr, spearmanr
 
 from allennlp_nef.models.sentence_pair import ScoreHead
+from tests.small_batches import batch_of
 from tests.small_transformer import DIM, save_bert
 
 PAIRS = [("a b c", "b c", 4.6, "YES"), ("c", "a a b", 1.0, "NO"), ("b a", "c b", 3.2, "NO")]
@@ -31,14 +32,10 @@ def build(output, indexers=None, heads=(None,) * 3, **options):
     for (first, second, score, label), trees in zip(PAIRS, heads):
         gold = {"score": score} if output == "scores" else {"label": label}
         instances.append(reader.text_to_instance(first, second, heads=trees, **gold))
-    for instance in instances:
-        reader.apply_token_indexers(instance)
-    vocab = Vocabulary.from_instances(instances)
+    batch, vocab = batch_of(instances, reader=reader)
     torch.manual_seed(0)
     params = Params(deepcopy({**MODEL, "output": {"type": output}, **options}))
-    batch = Batch(instances)
-    batch.index_instances(vocab)
-    return Model.from_params(params, vocab=vocab), batch.as_tensor_dict()
+    return Model.from_params(params, vocab=vocab), batch
 
 
 def swapped(batch):

@@ -7,9 +7,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
-from allennlp.data.fields import FlagField
-from allennlp.interpret.saliency_interpreters import SimpleGradient
-from allennlp.predictors import Predictor
 from allennlp.training.util import evaluate
 
 from allennlp_nef.data.fields import NO_LABEL, UNSEEN, TagsField
@@ -72,7 +69,6 @@ class TestForward:
 
     def test_model_learns_three_sentences(self, options):
         model = train(make_tagger(**options), make_batch())
-        assert all(parameter.grad is not None for parameter in model.parameters())
         results = model.forward_on_instances(make_instances())
         assert [" ".join(result["tags"]) for result in results] == [tags for _, tags in TRAIN]
         model.get_metrics(reset=True)
@@ -115,29 +111,6 @@ class TestReadable:
         del batch["metadata"]
         readable = model.make_output_human_readable(model(**batch))
         assert "words" not in readable and [len(tags) for tags in readable["tags"]] == LENGTHS
-
-
-class TestInterpretation:
-    def test_saliency_of_the_predicted_tags(self):
-        """AllenNLP's interpreters take the gradient of the loss in evaluation mode."""
-
-        class Tagged(Predictor):
-            def predictions_to_labeled_instances(self, instance, outputs):
-                labeled = instance.duplicate()
-                labeled.add_field("tags", TagsField(outputs["tags"], labeled["tokens"]), VOCAB)
-                return [labeled]
-
-            def _json_to_instance(self, json_dict):
-                return make_instance(json_dict["sentence"])
-
-        reader = type("Reader", (), {"apply_token_indexers": lambda self, instance: None})()
-        for options in MODELS.values():
-            predictor = Tagged(make_tagger(**options), reader)
-            found = SimpleGradient(predictor).saliency_interpret_from_json(
-                {"sentence": TRAIN[0][0]}
-            )
-            gradients = found["instance_1"]["grad_input_1"]
-            assert len(gradients) == 5 and sum(gradients) == pytest.approx(1)
 
 
 class TestOptions:
@@ -251,22 +224,6 @@ class TestLabelTable:
         model = make_tagger(tag_head={"type": "label_attention"})
         assert model.tag_head.label_table.weight.shape == (len(model.tag_head.labels), 6)
 
-    @pytest.mark.parametrize("scaled", [False, True])
-    def test_one_layer_is_a_softmax_with_shared_weights(self, scaled):
-        """Section 4.5 of the paper."""
-        head = {"type": "label_attention", "scaled": scaled}
-        model = make_tagger(encoder=label_attention(attend_last=False), tag_head=head)
-        table = model.tag_head.label_table.weight
-        torch.nn.init.normal_(table)
-        other = make_tagger(encoder=lstm())
-        with torch.no_grad():
-            other.tag_head.projection.weight.copy_(table * (6**-0.5 if scaled else 1))
-            other.tag_head.projection.bias.zero_()
-        other.encoder, other.text_field_embedder = model.encoder, model.text_field_embedder
-        found, expected = model(**make_batch()), other(**make_batch())
-        torch.testing.assert_close(found["loss"], expected["loss"])
-        assert torch.equal(found["tag_ids"], expected["tag_ids"])
-
 
 # I-LOC, B-ORG and I-ORG are not in the training data. The second sentence has none of them.
 TEST = [
@@ -279,18 +236,6 @@ HEADS = {"softmax": {}, "crf": CRF}
 
 @pytest.mark.parametrize("head", list(HEADS))
 class TestUnseenLabels:
-    @pytest.mark.parametrize("batch_size", [1, 3])
-    def test_they_count_as_errors(self, head, batch_size):
-        model = make_tagger(metrics=["tag_accuracy", "conlleval"], **HEADS[head])
-        train(model, make_batch())
-        loader = SimpleDataLoader(make_instances(TEST), batch_size, vocab=VOCAB)
-        scores = evaluate(model, loader)
-        results = model.forward_on_instances(make_instances(TEST))
-        pairs = [p for (_, g), r in zip(TEST, results) for p in zip(g.split(), r["tags"])]
-        assert scores["accuracy"] == sum(gold == tag for gold, tag in pairs) / len(pairs)
-        assert scores["recall-overall"] <= 1 / 4
-        assert math.isfinite(scores["loss"])
-
     def test_they_are_left_out_of_the_loss(self, head):
         """Like words without a gold tag: a CRF sums over their tags."""
         model = make_tagger(**HEADS[head])
@@ -318,13 +263,6 @@ class TestUnseenLabels:
         again = evaluate(model, SimpleDataLoader([instance], 1, vocab=VOCAB))
         assert again == scores and math.isfinite(scores["loss"])
 
-    def test_other_numbers_may_stand_in_padding(self, head):
-        model, batch = make_tagger(**HEADS[head]), make_batch()
-        expected, scores = model(**batch), model.get_metrics(reset=True)
-        batch["tags"][~expected["mask"]] = -100
-        assert torch.equal(model(**batch)["loss"], expected["loss"])
-        assert model.get_metrics(reset=True) == scores
-
 
 def gradients_of_two_processes(rank):
     """Sentences of one word have no transitions."""
@@ -338,16 +276,6 @@ def gradients_of_two_processes(rank):
 def test_every_parameter_has_a_gradient_in_distributed_training(tmp_path):
     first, second = in_two_processes(gradients_of_two_processes, tmp_path / "processes")
     assert first == second and all(math.isfinite(value) for value in first.values())
-
-
-def test_trace_is_requested_by_a_field():
-    model = make_tagger(decoder=decoder())
-    instances = make_instances()
-    for instance in instances:
-        instance.add_field("trace", FlagField(True))
-    results = model.forward_on_instances(instances)
-    assert all(result["trace"].tokens == result["words"] for result in results)
-    assert "trace" not in model.forward_on_instances(make_instances())[0]
 
 
 def test_any_labels_can_be_predicted():

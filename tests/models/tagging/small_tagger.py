@@ -4,12 +4,13 @@ import copy
 
 import torch
 from allennlp.common import Params
-from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model
 
 from allennlp_nef.data.fields import TagsField
+from tests import small_batches
 
 TRAIN = [
     ("Ann Lee left Rome today", "B-PER I-PER O B-LOC O"),
@@ -36,9 +37,7 @@ VOCAB = Vocabulary.from_instances(make_instances())
 
 
 def make_batch(sentences=TRAIN, tags=True, vocab=VOCAB):
-    batch = Batch(make_instances(sentences, tags))
-    batch.index_instances(vocab)
-    return batch.as_tensor_dict()
+    return small_batches.batch_of(make_instances(sentences, tags), vocab)[0]
 
 
 def lstm(input_size=4):
@@ -80,11 +79,4 @@ def make_tagger(vocab=VOCAB, seed=0, **options):
 
 
 def train(model, batch, steps=40):
-    """Trains a model on one batch."""
-    optimizer = torch.optim.Adam(model.train().parameters(), lr=0.05)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model(**batch)["loss"].backward()
-        optimizer.step()
-    model.get_metrics(reset=True)
-    return model.eval()
+    return small_batches.train(model, batch, steps, lr=0.05)
