@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -99,6 +99,24 @@ def nef(monkeypatch):
                 return end.code
 
     return call
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory):
+    """`small_run(name)`: the folder of the run of a small model, "ner", "pos", "plain" (without steps) or "qe"."""
+    from tests.predictors import small_models
+    from tests.qe import small_qe
+
+    @cache
+    def save(name="ner"):
+        folder = tmp_path_factory.mktemp("runs") / name
+        if name == "qe":
+            small_qe.save_run(folder)
+        else:
+            small_models.save_run(folder, name)
+        return str(folder)
+
+    return save
 
 
 @pytest.fixture(scope="session")

@@ -10,29 +10,26 @@ from allennlp_nef.errors import UserError
 from allennlp_nef.exporting.runner import Runner
 from allennlp_nef.predictors.archives import load_predictor
 from tests.cli.commands import output
-from tests.predictors.small_models import save_run
 
 REQUEST = {"tokens": ["Anna", "Berg", "met", "officials", "in", "Rome", "."]}
 
 
-def test_exported_archive_tags_like_the_predictor(tmp_path):
+def test_exported_archive_tags_like_the_predictor(small_run, tmp_path):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    save_run(tmp_path / "run")
     names = ["allennlp_nef", "runner.py", "tagger.int8.onnx", "tagger.json", "tagger.onnx"]
-    lines = output(command, tmp_path / "run", tmp_path / "out", "--int8")
+    lines = output(command, small_run(), tmp_path / "out", "--int8")
     assert lines == f"{tmp_path / 'out'}: {', '.join(names)}\n"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
     (answer,) = Runner(tmp_path / "out").tag([REQUEST])
-    assert answer["tags"] == load_predictor(str(tmp_path / "run")).predict_json(REQUEST)["tags"]
-    assert not [path.name for path in tmp_path.iterdir() if path.name not in ("run", "out")]
+    assert answer["tags"] == load_predictor(small_run()).predict_json(REQUEST)["tags"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_missing_archive_and_missing_package_are_errors(tmp_path, monkeypatch):
+def test_missing_archive_and_missing_package_are_errors(small_run, tmp_path, monkeypatch):
     with pytest.raises(UserError):
         export(str(tmp_path / "model.tar.gz"), str(tmp_path / "out"))
-    save_run(tmp_path / "run")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UserError):
-        export(str(tmp_path / "run"), str(tmp_path / "out"))
+        export(small_run(), str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()

@@ -12,18 +12,8 @@ from allennlp_nef.cli.plot_sketches import plot_sketches
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.predictors.archives import load_predictor
 from tests.cli.commands import output
-from tests.predictors.small_models import save_run
 
 SENTENCES = ["Anna slept in Rome .", "Paul met Anna Berg ."]
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """The folders of the runs of small taggers: "ner", and "plain" without steps."""
-    folder = tmp_path_factory.mktemp("runs")
-    for name in ("ner", "plain"):
-        save_run(folder / name, name)
-    return {name: str(folder / name) for name in ("ner", "plain")}
 
 
 @pytest.fixture
@@ -44,15 +34,15 @@ def content_of(path):
     return json.loads(re.search('id="page-data">(.*)</script>', path.read_text("utf-8")).group(1))
 
 
-def test_maps_and_the_page_of_requests(runs, requests, tmp_path):
+def test_maps_and_the_page_of_requests(small_run, requests, tmp_path):
     out = tmp_path / "out"
     options = {"formats": ["png", "svg"], "html": True, "batch_size": 1}
-    names, _ = plot_sketches(runs["ner"], requests, output=str(out), **options)
+    names, _ = plot_sketches(small_run(), requests, output=str(out), **options)
     assert names == ["sentence-0001", "sentence-0002"]
     files = [f"{name}.{ending}" for name in names for ending in ("png", "svg")]
     assert sorted(path.name for path in out.iterdir()) == ["index.html", *files]
     (model,) = content_of(out / "index.html")["models"]
-    predictor = load_predictor(runs["ner"], trace=True)
+    predictor = load_predictor(small_run(), trace=True)
     assert model["description"] == predictor.description()
     expected = [{**predictor.predict(text.split()), "gold": None} for text in SENTENCES]
     for answer, other in zip(model["sentences"], expected):
@@ -60,21 +50,21 @@ def test_maps_and_the_page_of_requests(runs, requests, tmp_path):
         assert answer["trace"]["provisional_tags"] == other["trace"]["provisional_tags"]
 
 
-def test_two_models_are_compared_on_labeled_data(runs, conll, tmp_path):
+def test_two_models_are_compared_on_labeled_data(small_run, conll, tmp_path):
     names, _ = plot_sketches(
-        runs["ner"], conll, output=str(tmp_path), compare=runs["ner"], limit=1, html=True
+        small_run(), conll, output=str(tmp_path), compare=small_run(), limit=1, html=True
     )
     assert names == ["sentence-0001"]
     models = content_of(tmp_path / "index.html")["models"]
-    assert len(models) == 2 and all(runs["ner"] in each["description"]["title"] for each in models)
+    assert len(models) == 2 and all(small_run() in each["description"]["title"] for each in models)
     assert models[0]["sentences"][0]["gold"] == ["B-PER", "O"]
 
 
-def test_the_summary_is_printed_and_written(runs, conll, tmp_path):
-    text = output(command, runs["ner"], conll, "--output", tmp_path, "--limit", 0, "--summary")
+def test_the_summary_is_printed_and_written(small_run, conll, tmp_path):
+    text = output(command, small_run(), conll, "--output", tmp_path, "--limit", 0, "--summary")
     assert text.rstrip("\n") == (tmp_path / "summary.txt").read_text("utf-8").rstrip("\n")
     (summary,) = json.loads((tmp_path / "summary.json").read_text("utf-8"))
-    assert (summary["archive"], summary["sentences"], summary["words"]) == (runs["ner"], 2, 3)
+    assert (summary["archive"], summary["sentences"], summary["words"]) == (small_run(), 2, 3)
     assert "2 sentences, 3 words, accuracy " in text
     assert [row["step"] for row in summary["settling"]] == ["1", "2"]
     assert not list(tmp_path.glob("sentence-*"))
@@ -89,8 +79,8 @@ def test_the_summary_is_printed_and_written(runs, conll, tmp_path):
         ("ner", "{requests}", {"compare": "no/model.tar.gz"}, UserError),
     ],
 )
-def test_wrong_input_is_an_error(runs, requests, tmp_path, name, input, options, error):
+def test_wrong_input_is_an_error(small_run, requests, tmp_path, name, input, options, error):
     (tmp_path / "empty.jsonl").write_text("")
     path = input.format(requests=requests, empty=tmp_path / "empty.jsonl")
     with pytest.raises(error):
-        plot_sketches(runs[name], path, output=str(tmp_path / "out"), **options)
+        plot_sketches(small_run(name), path, output=str(tmp_path / "out"), **options)

@@ -244,18 +244,22 @@ def test_a_folder_for_downloads_that_cannot_be_made_is_named(nef, capsys, monkey
     assert "/dev/null/a" in error and "ALLENNLP_CACHE_ROOT" in error
 
 
-@pytest.mark.parametrize("path", ["-", "/dev/stdout", "/dev/fd/1"])
-def test_standard_output_is_not_opened_again(path, tmp_path):
+def test_standard_output_is_not_opened_again(tmp_path):
     """A file it goes to keeps what it has."""
-    code = "from pathlib import Path; from allennlp_nef.cli.shared import write_text, open_output\n"
-    code += (
-        f"write_text(Path({path!r}), 'b\\n')\nwith open_output({path!r}, 'w') as f: f.write('c')"
-    )
+    code = """
+from pathlib import Path
+from allennlp_nef.cli.shared import write_text, open_output
+
+for path in ("-", "/dev/stdout", "/dev/fd/1"):
+    write_text(Path(path), "b\\n")
+    with open_output(path, "w") as file:
+        file.write("c\\n")
+"""
     with open(tmp_path / "out", "w") as out:
         out.write("a\n")
         out.flush()
         subprocess.run([sys.executable, "-c", code], stdout=out, cwd=ROOT, check=True)
-    assert (tmp_path / "out").read_text() == "a\nb\nc"
+    assert (tmp_path / "out").read_text() == "a\n" + "b\nc\n" * 3
 
 
 def test_pipes_and_devices_are_written_and_not_replaced(tmp_path):

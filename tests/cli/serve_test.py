@@ -11,16 +11,13 @@ import pytest
 from allennlp_nef.cli import serve as command
 from allennlp_nef.predictors.archives import load_predictor
 from tests.cli.commands import output
-from tests.predictors.small_models import save_run
 
 serving = pytest.importorskip("werkzeug.serving")
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "ner"
-    save_run(folder)
-    return str(folder)
+def archive(small_run):
+    return small_run()
 
 
 def test_the_server_answers_and_has_a_page_of_its_own(archive, tmp_path, monkeypatch):

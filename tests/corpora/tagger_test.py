@@ -11,24 +11,15 @@ from allennlp_nef.corpora import Tagger
 from allennlp_nef.corpora.tagger import values_of
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.archives import load_predictor
-from tests.predictors.small_models import ENTITIES, save_run
-from tests.qe.small_qe import save_run as save_run_qe
+from tests.predictors.small_models import ENTITIES
 
 SENTENCES = [text.split() for text, _ in ENTITIES]
 BAD = [None, "", 7, ["a b"], ["a", None], []]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
-    for name in ("ner", "pos"):
-        save_run(folder / name, name)
-    return {name: str(folder / name) for name in ("ner", "pos")}
-
-
-@pytest.fixture(scope="module")
-def ner(runs):
-    return Tagger(runs["ner"])
+def ner(small_run):
+    return Tagger(small_run())
 
 
 def batches(rows):
@@ -44,7 +35,7 @@ def batches(rows):
 
 
 @pytest.mark.parametrize("kind", range(3))
-def test_rows_get_the_answers_of_the_predictor(ner, runs, kind):
+def test_rows_get_the_answers_of_the_predictor(ner, small_run, kind):
     batch = batches(SENTENCES)[kind]
     tagged = ner(batch)
     assert type(tagged) is type(batch)
@@ -53,7 +44,7 @@ def test_rows_get_the_answers_of_the_predictor(ner, runs, kind):
     columns = {name: values_of(tagged[name]) for name in names}
     assert columns["tokens"] == SENTENCES
     assert columns["error"] == [None] * len(SENTENCES)
-    predictor = load_predictor(runs["ner"])
+    predictor = load_predictor(small_run())
     for i, answer in enumerate(map(predictor.predict, SENTENCES)):
         assert columns["tags"][i] == answer["tags"]
         assert columns["probabilities"][i] == pytest.approx(answer["probabilities"], abs=1e-5)
@@ -100,18 +91,17 @@ def test_datasets_map_gives_the_same_answers_and_types_for_any_rows(ner):
         assert row["tags"] == answer.get("tags")
 
 
-def test_pairs_are_tagged(tmp_path):
-    save_run_qe(tmp_path)
+def test_pairs_are_tagged(small_run):
     pair = {"source": ["Good morning !"], "target": ["Guten Morgen !"], "alignments": ["0-0 1-1"]}
-    tagged = Tagger(str(tmp_path), threshold=0.0, fields=["tags", "alignments"])(pair)
+    tagged = Tagger(small_run("qe"), threshold=0.0, fields=["tags", "alignments"])(pair)
     assert list(tagged) == ["source", "target", "alignments", "tags", "error"]
     assert tagged["alignments"] == ["0-0 1-1"]
     assert list(tagged["tags"]) == [["BAD"] * 3]
 
 
-def test_options_are_options_of_the_predictor(runs):
+def test_options_are_options_of_the_predictor(small_run):
     tagger = Tagger(
-        runs["pos"], columns={"sentence": "text"}, fields=["uncertain"], min_probability=1
+        small_run("pos"), columns={"sentence": "text"}, fields=["uncertain"], min_probability=1
     )
     tagged = pickle.loads(pickle.dumps(tagger))({"text": ["Anna dort"]})
     assert list(tagged) == ["text", "uncertain", "error"]
@@ -119,9 +109,9 @@ def test_options_are_options_of_the_predictor(runs):
 
 
 @pytest.mark.parametrize("options", [{"fields": ["heads"]}, {"columns": {"source": "a"}}])
-def test_wrong_options_are_refused(runs, options):
+def test_wrong_options_are_refused(small_run, options):
     with pytest.raises(UserError):
-        Tagger(runs["pos"], **options)
+        Tagger(small_run("pos"), **options)
 
 
 def test_batch_without_sentences_is_refused(ner):

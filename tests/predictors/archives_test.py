@@ -8,6 +8,7 @@ import tarfile
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from allennlp_nef.errors import ArchiveError, UserError
 from allennlp_nef.predictors import archives
 from allennlp_nef.predictors.archives import checked_archive, load_predictor, unpack
 from tests.conftest import ROOT
-from tests.predictors.small_models import member, members_of, save_run, with_value, write_members
+from tests.predictors.small_models import member, members_of, with_value, write_members
 
 REQUEST = {"sentence": "Anna slept in Rome ."}
 CALL = {"type": "os.system", "command": "touch marker"}
@@ -26,11 +27,9 @@ IMPORT = "evil_module.thing"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(small_run):
     """The folder of a run."""
-    folder = tmp_path_factory.mktemp("safe") / "run"
-    save_run(folder)
-    return folder
+    return Path(small_run())
 
 
 @pytest.fixture

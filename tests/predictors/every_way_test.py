@@ -9,9 +9,8 @@ from allennlp_nef.errors import UserError
 from allennlp_nef.predictors import base
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.serving import create_app
-from tests.predictors.small_models import ENTITIES, save_run
+from tests.predictors.small_models import ENTITIES
 from tests.qe.small_qe import PAIRS
-from tests.qe.small_qe import save_run as save_qe_run
 
 EXACT = ("tokens", "tags", "offsets", "source", "alignments", "threshold_from", "id")
 CLOSE = ("probabilities", "bad_probabilities", "expected_bad_share", "threshold")
@@ -43,18 +42,16 @@ def qe_requests():
     return requests
 
 
-TASKS = {"ner": (save_run, ner_requests()), "qe": (save_qe_run, qe_requests())}
+TASKS = {"ner": ner_requests(), "qe": qe_requests()}
 INVALID = ({"id": "bad"}, {"id": "bad", "sentence": "", "source": " ", "target": 7})
 
 
 @pytest.fixture(scope="module", params=TASKS)
-def asked(request, tmp_path_factory):
+def asked(request, small_run):
     """The folder of a model, requests, and the answer to each of them alone."""
-    save, requests = TASKS[request.param]
-    folder = tmp_path_factory.mktemp("runs") / request.param
-    save(folder)
-    predictor = load_predictor(str(folder))
-    return str(folder), requests, [predictor.predict_json(each) for each in requests]
+    folder, requests = small_run(request.param), TASKS[request.param]
+    predictor = load_predictor(folder)
+    return folder, requests, [predictor.predict_json(each) for each in requests]
 
 
 def with_invalid(requests):

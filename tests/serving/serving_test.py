@@ -14,17 +14,14 @@ from allennlp_nef.errors import ArchiveError, UserError
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.serving import create_app
 from tests.conftest import ROOT
-from tests.predictors.small_models import save_run
 
 pytest.importorskip("flask")
 REQUEST = {"sentence": "Anna Berg met officials in Rome ."}
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "ner"
-    save_run(folder)
-    return str(folder)
+def archive(small_run):
+    return small_run()
 
 
 @pytest.fixture(scope="module")
