@@ -66,6 +66,14 @@ def test_calibration_error_falls_and_the_threshold_is_the_best():
     assert result.bins[0][2].sum() == 40_000
 
 
+def test_each_half_is_scored_with_the_fit_of_the_other():
+    """Only the even sentences are miscalibrated."""
+    words, right = miscalibrated()
+    is_odd = words.sentences % 2 == 1
+    words.probabilities[is_odd] = right[is_odd]
+    assert calibrate(words).cross_fitted["ece"] > 0.05
+
+
 def test_objective_decides_the_threshold():
     words, _ = miscalibrated()
     mcc, f1 = (calibrate(words, objective) for objective in ("mcc", "f1_mult"))
