@@ -102,7 +102,9 @@ function showAnswer(answer) {
 
 async function showExamples() {
   const response = await fetch("examples.json");
-  const examples = response.ok ? ((await response.json())[description.task] ?? []) : [];
+  const all = response.ok ? await response.json() : {};
+  const { task, pretrained_encoder: isPretrained } = description;
+  const examples = (isPretrained && all[`${task}, pretrained`]) || all[task] || [];
   const needed = fields.filter((name) => name !== "alignments");
   const items = examples
     .filter((example) => needed.every((name) => name in example))

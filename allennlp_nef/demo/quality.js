@@ -36,10 +36,12 @@ const Quality = (() => {
     return { source: side(answer.source ?? [], 0), target: side(answer.tokens, 1) };
   }
 
-  function notesOf(answer) {
+  /** `fields` are those that the model uses; without them, all. */
+  function notesOf(answer, fields = ["alignments"]) {
     const { source, target } = alignedOf(answer);
     const isPartial = answer.source && [...source, ...target].includes(false);
-    const notes = [NOTES[answer.tagged], NOTES[answer.alignments_from], isPartial && NOTES.unaligned];
+    const from = fields.includes("alignments") && NOTES[answer.alignments_from];
+    const notes = [NOTES[answer.tagged], from, isPartial && NOTES.unaligned];
     return notes.filter(Boolean).map((text) => element("p", { class: "note" }, text));
   }
 

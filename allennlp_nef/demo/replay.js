@@ -243,7 +243,7 @@ const Replay = (() => {
     for (const event of ["pointerover", "pointerleave", "focusin", "focusout"]) list.addEventListener(event, light);
     container.replaceChildren();
     if (source) container.append(element("h3", {}, answer.headings[0]), source.list, element("h3", {}, answer.headings[1]));
-    container.append(list, ...Quality.notesOf(answer));
+    container.append(list, ...Quality.notesOf(answer, description.fields));
     if (answer.bad_probabilities) {
       const move = (threshold) => {
         retag(frames, threshold, description.labels);

@@ -79,12 +79,14 @@ class TaggingPredictor(NefPredictor):
         self.options |= options
 
     def description(self) -> JsonDict:
-        """The description of the model: `task`; `title`, such as "NEF-F csoftmax, N = 5"; `labels` and their `colors`;
-        `step_name`, what a row of a trace is, or null if the model has no trace; and `max_tokens`."""
+        """The description of the model: `task`; `title`, such as "NEF-F csoftmax, N = 5"; the name of the
+        `pretrained_encoder`, or null; `labels` and their `colors`; `step_name`, what a row of a trace is, or null if
+        the model has no trace; and `max_tokens`."""
         labels = self._model.tag_head.labels
         return {
             **super().description(),
             "title": title_of(self._model),
+            "pretrained_encoder": pretrained_encoder_of(self._model),
             "labels": labels,
             "colors": tag_colors(labels),
             "step_name": step_name_of(self._model),
@@ -132,14 +134,19 @@ def step_name_of(model: NefTagger) -> str | None:
     return last.step_name if isinstance(last, TracedEncoder) else None
 
 
+def pretrained_encoder_of(model: NefTagger) -> str | None:
+    """The name of the pretrained encoder of a tagger; None if it has none."""
+    parts = (part for part in model.modules() if isinstance(part, PretrainedTransformer))
+    return next((part.name for part in parts), None)
+
+
 def title_of(model: NefTagger) -> str:
     """The name of a tagger, such as "NEF-F csoftmax, N = 5 + CRF" or "multilingual-e5-small + linear"."""
     last = parts_of(model.decoder or model.encoder)[-1]
     has_crf = isinstance(model.tag_head, CrfTagHead)
-    if isinstance(last, PassThroughEncoder):
-        for part in model.modules():
-            if isinstance(part, PretrainedTransformer):
-                return f"{part.name} + {'CRF' if has_crf else 'linear'}"
+    encoder = pretrained_encoder_of(model)
+    if isinstance(last, PassThroughEncoder) and encoder is not None:
+        return f"{encoder} + {'CRF' if has_crf else 'linear'}"
     name = type(last).__name__.split("Seq2Seq")[0]
     if isinstance(last, TracedEncoder):
         name = last.title

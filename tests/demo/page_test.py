@@ -46,6 +46,28 @@ def test_quality_estimation_from_the_form_to_the_moved_threshold(page):
         assert page.texts(".chip .tag") == answer["tags"]
 
 
+def test_a_multilingual_estimator_shows_examples_in_its_languages_and_no_alignments(
+    page, monkeypatch
+):
+    predictor = WordQePredictor(*small_qe.train())
+    description = {"fields": ["source", "target"], "pretrained_encoder": "multilingual-e5-small"}
+    description = {**predictor.description(), **description}
+    monkeypatch.setattr(predictor, "description", lambda: description)
+    monkeypatch.setattr(predictor._dataset_reader, "aligner", None)
+    with served(predictor) as address:
+        page.open(address)
+        page.wait_until(READY)
+        assert page.texts("textarea") == ["", ""] and page.texts("label") == [
+            "Source",
+            "Translation",
+        ]
+        examples = page.texts("#example-list span")
+        assert len(examples) == 10 and "湖里的水很冷。" in examples
+        page.one("#example-list button").click()
+        page.wait_until(ANSWERED)
+        assert page.texts("#answer .note") == []
+
+
 def test_entities_and_an_error_at_its_field_on_a_narrow_screen(page):
     with served(NefTaggerPredictor(*small_models.train("ner"))) as address:
         page.open(address, width=320)

@@ -100,6 +100,7 @@ class TestDescription:
         assert description == {
             "task": "chunks",
             "title": "NEF-F csoftmax, N = 3 + CRF",
+            "pretrained_encoder": None,
             "labels": ["O", "B-PER", "I-PER", "B-LOC"],
             "step_name": "step",
             "max_tokens": 9,

@@ -10,7 +10,7 @@ from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.training.util import evaluate
 
 from allennlp_nef.data.fields import NO_LABEL, UNSEEN, TagsField
-from allennlp_nef.predictors.tagging import step_name_of, title_of
+from allennlp_nef.predictors.tagging import pretrained_encoder_of, step_name_of, title_of
 from tests.models.tagging.small_tagger import (
     LENGTHS,
     TRAIN,
@@ -206,6 +206,7 @@ class TestOptions:
             **options,
         )
         assert title_of(model) == f"bert-tiny + {head}" and step_name_of(model) is None
+        assert pretrained_encoder_of(model) == "bert-tiny"
 
 
 class TestLabelTable:
