@@ -25,7 +25,11 @@ from allennlp_nef.nn.util import float32_at_least, zero_padding
 
 
 class SketchState(NamedTuple):
-    """What an attention transform can use besides the scores."""
+    """What an attention transform can use besides the scores.
+
+    Sentences that have done all of their steps stay in the batch. A transform must return finite weights for them, too,
+    which are then set to 0.
+    """
 
     step: int
     """The number of completed steps, n - 1."""
@@ -147,7 +151,8 @@ def attention_and_update(
     a_s = a[..., dim:]
     hidden = (a[..., :dim] if single else a).tanh()  # one call for both halves of NEF-F
     z = (hidden[..., :dim] @ attention_vector.to(a.dtype)).to(state.coverage.dtype)
-    alpha = attend(z, state).to(z.dtype) * (state.step < state.lengths).unsqueeze(-1)
+    is_done = (state.step >= state.lengths).unsqueeze(-1)
+    alpha = attend(z, state).to(z.dtype).masked_fill(is_done, 0)
     if single:
         return alpha, (alpha.to(a.dtype).unsqueeze(1) @ a_s).tanh()
     return alpha, hidden[..., dim:]
