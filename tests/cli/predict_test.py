@@ -112,8 +112,11 @@ def test_predicted_tags_are_data_on_which_they_are_right(
         Path(f"{path}.tags").write_text(text)
     else:
         path.write_text(text, encoding="utf-8")
-    metrics = evaluate(archive, path)
+    outputs = tmp_path / "outputs.jsonl"
+    metrics = evaluate(archive, path, "--predictions-output-file", outputs)
     assert metrics[score] == 1 and metrics["accuracy"] == 1
+    batches = list(map(json.loads, outputs.read_text().splitlines()))
+    assert sum(len(batch["tags"]) for batch in batches) == (200 if output_format == "tags" else 100)
 
 
 def test_scores_are_printed_or_written(nef, archive_path, tmp_path, capsys):
