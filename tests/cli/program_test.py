@@ -161,6 +161,8 @@ class TestMistakes:
             ("model.type", "no.such.Model", "no.such.Model"),
             ("model.encoder.hidden_size", -5, "LstmSeq2SeqEncoder"),
             ("model.initializer", {"regexes": [["(", {"type": "normal"}]]}, "NefTagger"),
+            ("nothing.x", 1, "nothing"),
+            ("random_seed", "x", "'x'"),
             ("train_data_path", "none.conll", "none.conll"),
             ("trainer.cuda_device", "x", "NefTrainer"),
             ("trainer.num_epochs", 0, "num_epochs"),
@@ -172,8 +174,10 @@ class TestMistakes:
     )
     def test_values_in_configs(self, nef, capsys, tmp_path, place, value, word):
         changes = {place: value}
-        if place != "dataset_reader":
-            changes["dataset_reader.max_instances"] = 5
+        if place != "dataset_reader":  # few sentences, without unseen labels, which are a warning
+            changes["validation_data_path"] = "fixtures/ner/train.conll"
+            for reader in ("dataset_reader", "validation_dataset_reader"):
+                changes[f"{reader}.max_instances"] = 5
         options = ("-s", tmp_path / "run", "-o", json.dumps(changes))
         assert nef("train", "training_configs/ner_nef_f_crf_5.jsonnet", *options) == 2
         assert word in one_line(capsys)
