@@ -1,20 +1,8 @@
 """
 Bitexts: sentences with their translations, in translators' file formats. Scores can be written back into a file.
 
-| format | names of files | what is added |
-|---|---|---|
-| XLIFF 1.2 and 2 | `.xlf`, `.xliff`, `.sdlxliff`, `.mqxliff`, `.mxliff` | a note for each unit |
-| TMX | `.tmx` | a property of each translation |
-| PO files of gettext | `.po` | a comment for each message |
-| tables with tabs, commas or semicolons | `.tsv`, `.csv` | the columns `allennlp_nef.qe.bitext.tables.ADDED` |
-| JSON lines | `.jsonl` | the same as fields |
-| two files with one sentence per line | any other | nothing, but the scores can be written as a table |
-
-Files can be compressed (`.gz`). What an earlier review added is replaced, and all else stays, with the line ends, the
-byte order mark and the encoding of the file.
-
-The first row of a table and the fields of JSON lines name the source and the translation: `source`, `src`, `target`,
-`translation`, `mt` and others, in any case. A table without names has two columns. A `.tsv` file has no quotes.
+The page about quality estimation lists the formats and what is added to each. What an earlier review added is replaced,
+and all else stays, with the line ends, the byte order mark and the encoding of the file. Files can be compressed.
 
 The text of XML is what a reader sees: inline elements are left out, and the text in them stays unless it is code of
 another format. Codes for line breaks, tabs and blocks separate words. A segment without a translation has an empty
@@ -66,24 +54,12 @@ def read_bitext(
     skip_final: bool = False,
 ) -> Bitext:
     """
-    Reads a bitext.
+    Reads a file in one of the formats, or two files of lines: sources and translations.
 
-    # Parameters
-
-    paths : `Sequence[str]`
-        A file in one of the formats of this module, or two files of lines: sources and translations.
-    source_language, target_language : `str`, optional (default = `None`)
-        Codes such as "en". They choose two languages of a TMX file, and can be the names of columns. For other files
-        they are only passed on.
-    skip_final : `bool`, optional (default = `False`)
-        Whether to leave out XLIFF segments in the state final or signed-off, and approved units.
-
-    # Raises
-
-    `DataFormatError`: a file in another format, or without segments.
+    Languages such as "en" choose two texts of TMX, and can name columns. `skip_final` leaves out XLIFF segments in the
+    state final or signed-off, and approved units. Raises a `DataFormatError` for other files, and without segments.
     """
-    path, ending = paths[-1], _ending(paths[0])
-    languages = (source_language, target_language)
+    path, ending, languages = paths[-1], _ending(paths[0]), (source_language, target_language)
     if len(paths) == 2:
         bitext = read_text_pair(*paths)
     elif ending in _XLIFF:
@@ -97,9 +73,7 @@ def read_bitext(
     elif ending == ".jsonl":
         bitext = read_json_lines(path, *languages)
     else:
-        raise DataFormatError(
-            f"{path}: expected a file with the ending {', '.join(_ENDINGS)}, or two text files"
-        )
+        raise DataFormatError(f"{path}: expected one of {', '.join(_ENDINGS)}, or two text files")
     if not bitext.segments:
         raise DataFormatError(f"{path}: expected at least one segment, got none")
     bitext.path = path
@@ -109,13 +83,8 @@ def read_bitext(
 
 
 def writer_of(bitext: Bitext, path: str) -> Write:
-    """
-    The function that writes a bitext with scores: in its own format, or for other formats than tables also as a table.
-
-    # Raises
-
-    `UserError`: two text files are to be written as anything but a table.
-    """
+    """The function that writes a bitext with scores: in its own format, or as a table. Raises a `UserError` if two text
+    files are to be written as anything but a table."""
     if _ending(path) in _TABLES and _ending(bitext.path) not in _TABLES:
         return partial(write_table, segments=bitext.segments)
     if bitext.write is None:

@@ -13,11 +13,23 @@ from allennlp_nef.errors import DataFormatError
 
 Answer = Mapping[str, Any]
 """The answer of the predictor for a segment; `{"error": ...}` for one without a score."""
-# Codes for the same language, or for one that a model knows under the other code.
-_ALIASES = {
-    **{"fil": "tl", "in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro"},
-    **{"nb": "no", "nn": "no", "cmn": "zh", "prs": "fa", "arb": "ar"},
-}
+# Languages that are known under another code.
+_ALIASES = dict(
+    pair.split(":")
+    for pair in [
+        "fil:tl",
+        "in:id",
+        "iw:he",
+        "ji:yi",
+        "jw:jv",
+        "mo:ro",
+        "nb:no",
+        "nn:no",
+        "cmn:zh",
+        "prs:fa",
+        "arb:ar",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,39 +80,30 @@ def base_language(code: str) -> str:
     return _ALIASES.get(language, language)
 
 
-def read_bytes(path: str) -> bytes:
-    """The content of a file, decompressed if its name ends in `.gz`."""
-    with open(path, "rb") as file:
-        content = file.read()
-    if not path.endswith(".gz"):
-        return content
+def _opener(path: str | Path) -> Callable[..., IO[Any]]:
+    """The function that opens a file, which is compressed if its name ends in `.gz`."""
+    return gzip.open if str(path).endswith(".gz") else open
+
+
+def read_bytes(path: str, size: int = -1) -> bytes:
+    """The content of a file, or its first bytes."""
     try:
-        return gzip.decompress(content)
+        with _opener(path)(path, "rb") as file:
+            return bytes(file.read(size))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataFormatError(f"{path}: expected gzip data ({error})") from None
 
 
-def has_bom(path: str) -> bool:
-    """Whether a file starts with the byte order mark of UTF-8. A pipe cannot be read twice."""
-    if not Path(path).is_file():
-        return False
-    with _opener(Path(path))(path, "rb") as file:
-        return file.read(3) == BOM_UTF8
-
-
-def _opener(path: Path) -> Callable[..., IO[Any]]:
-    return gzip.open if path.suffix == ".gz" else open
-
-
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file, compressed if its name ends in `.gz`."""
     with _opener(path)(path, "wb") as file:
         file.write(content)
 
 
-def open_text(path: Path, bom: bool = False) -> IO[Any]:
-    """Opens a UTF-8 file for writing, compressed if its name ends in `.gz`. Line ends are written as they are."""
-    return _opener(path)(path, "wt", encoding="utf-8-sig" if bom else "utf-8", newline="")
+def open_text(path: Path, original: str | None = None) -> IO[Any]:
+    """Opens a UTF-8 file for writing, with a byte order mark if the original has one. Line ends are written as they
+    are."""
+    has_mark = original is not None and read_bytes(original, 3) == BOM_UTF8
+    return _opener(path)(path, "wt", encoding="utf-8-sig" if has_mark else "utf-8", newline="")
 
 
 def summary(answer: Answer) -> str:

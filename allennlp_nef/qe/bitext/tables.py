@@ -10,15 +10,15 @@ from typing import Any
 
 from allennlp_nef.data.text_files import read_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.bitext.base import Answer, Bitext, SegmentPair, has_bom, open_text
+from allennlp_nef.qe.bitext.base import Answer, Bitext, SegmentPair, open_text
 from allennlp_nef.qe.files import read_parallel
 
 ADDED = ("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities")
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
 # The names of columns and of JSON fields, the preferred ones first; see `_column`.
-SOURCES = ("source", "src", "original", "orig", "input")
-TARGETS = (
-    *(
+SOURCES = ["source", "src", "original", "orig", "input"]
+TARGETS = [
+    *[
         "target",
         "tgt",
         "trg",
@@ -27,9 +27,11 @@ TARGETS = (
         "mt",
         "machinetranslation",
         "hypothesis",
-    ),
-    *("hyp", "output", "tokens", "postedit", "pe", "reference", "ref"),
-)
+        "hyp",
+        "output",
+    ],
+    *["tokens", "postedit", "pe", "reference", "ref"],
+]
 _SAMPLE = 100  # lines that show the delimiter of a .csv file
 _TSV: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
 
@@ -90,7 +92,7 @@ def read_table(path: str, source_language: str | None, target_language: str | No
     def write(draft: Path, answers: Iterable[Answer]) -> None:
         names = [ADDED] if named else []
         end = "\r\n" if sample[0].endswith("\r\n") else "\n"
-        with open_text(draft, has_bom(path)) as file:
+        with open_text(draft, path) as file:
             writer = csv.writer(file, lineterminator=end, **dialect)
             rows = _rows(path, dialect)
             for (_, cells), added in zip(rows, chain(names, map(_cells, answers))):
@@ -104,16 +106,20 @@ def _is_csv(path: str) -> bool:
 
 
 def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
-    """The delimiter of a `.csv` file: first rows with it have names, or two columns, or an equal number."""
-    ranked = []
-    for delimiter in ",;":
-        rows = [row for row in csv.reader(sample, delimiter=delimiter) if row]
+    """The delimiter of a `.csv` file: with it, rows have names, or two columns, or an equal number of columns."""
+
+    def rank(delimiter: str) -> tuple[bool, bool, bool]:
+        try:
+            rows = [row for row in csv.reader(sample, delimiter=delimiter) if row]
+        except csv.Error:
+            return False, False, False
         if len(sample) == _SAMPLE:
             del rows[-1]  # it may be incomplete
         widths = {len(row) for row in rows}
         is_named = bool(rows) and _columns(rows[0], languages) is not None
-        ranked.append((is_named, widths == {2}, len(widths) == 1 and min(widths) > 1, delimiter))
-    return max(ranked, key=lambda rank: rank[:3])[-1]
+        return is_named, widths == {2}, len(widths) == 1 and widths != {1}
+
+    return max(",;", key=rank)
 
 
 def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
@@ -132,9 +138,8 @@ def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]
 
 def _is_annotated(cells: Sequence[str]) -> bool:
     """Whether a row without names has two columns and those of a review."""
-    score, ids, word = r"(\d\.\d{4})?", r"((-?\d+)( \d+)*)?", r"([a-z-]+( [a-z-]+)*)?"
-    scores = rf"{score}\t{score}\t{ids}\t{ids}\t{word}\t(\d\.\d{{4}} ?)*"
-    return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(scores, "\t".join(cells[2:])))
+    ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*"
+    return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(ours, "\t".join(cells[2:])))
 
 
 def _values(answer: Answer) -> list[Any]:
@@ -153,17 +158,17 @@ def _values(answer: Answer) -> list[Any]:
 
 def _cells(answer: Answer) -> list[str]:
     """The cells of the columns `ADDED`."""
+
+    def cell(value: Any) -> str:
+        if isinstance(value, list):
+            return " ".join(map(cell, value))
+        return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
     without_errors = ["", "", "-1", "-1", "no-error", ""]
-    cells = []
-    for value, default in zip(_values(answer), without_errors):
-        if value is None:
-            cells.append("")
-        elif isinstance(value, list):
-            texts = [f"{each:.4f}" if isinstance(each, float) else str(each) for each in value]
-            cells.append(" ".join(texts) or default)
-        else:
-            cells.append(f"{value:.4f}")
-    return cells
+    return [
+        default if value == [] else cell(value)
+        for value, default in zip(_values(answer), without_errors)
+    ]
 
 
 def write_table(draft: Path, answers: Iterable[Answer], segments: Iterable[SegmentPair]) -> None:
@@ -198,7 +203,7 @@ def read_json_lines(path: str, source_language: str | None, target_language: str
 
     def write(draft: Path, answers: Iterable[Answer]) -> None:
         added = iter(answers)
-        with open_text(draft, has_bom(path)) as file:
+        with open_text(draft, path) as file:
             for _, line in read_lines(path, keepends=True):
                 if line.strip():
                     fields = json.loads(line) | dict(zip(ADDED, _values(next(added))))
