@@ -46,6 +46,7 @@ local reader = {
     num_epochs: 10,
     validation_metric: '+accuracy',
     grad_norm: 1.0,
+    checkpointer: { keep_most_recent_by_count: 1 },  // each has the encoder and the state of the optimizer
     callbacks: [{ type: 'save_transformer' }],
   },
   include_in_archive: ['transformer'],

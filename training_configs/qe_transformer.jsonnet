@@ -40,6 +40,7 @@ local reader = { type: 'wmt_word_qe', source_token_indexers: indexers, target_to
     num_epochs: 4,
     validation_metric: '+best_mcc',
     grad_norm: 1.0,
+    checkpointer: { keep_most_recent_by_count: 1 },  // each has the encoder and the state of the optimizer
     callbacks: [{ type: 'learn_aligner' }, { type: 'save_transformer' }],
   },
   include_in_archive: ['aligner.json.gz', 'transformer'],

@@ -331,6 +331,9 @@ def _read_answers(path: str, bitexts: Sequence[Bitext]) -> Iterator[Answer]:
                 raise DataFormatError(f"{expected}, got {name}: {quote(answer.get(name))}")
         if not len(answer["tokens"]) == len(answer["tags"]) == len(answer["bad_probabilities"]):
             raise DataFormatError(f"{expected}, with a tag and a probability for each token")
+        length = len(segment.target if "offsets" in answer else " ".join(answer["tokens"]))
+        if not all(0 <= span["start"] <= span["end"] <= length for span in answer["spans"]):
+            raise DataFormatError(f"{expected}, with spans within its {length} characters")
         words_of(segment, answer)
         yield answer
     for number, _ in answers:

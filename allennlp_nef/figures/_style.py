@@ -1,7 +1,9 @@
 """The style of all figures. This is the only module that imports matplotlib, which the extra `plot` installs."""
 
 import io
+import logging
 import re
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,8 @@ with require_extra("plot", "a plot"):
     from matplotlib.colors import LinearSegmentedColormap, PowerNorm
     from matplotlib.figure import Figure
     from matplotlib.font_manager import fontManager
+
+logger = logging.getLogger(__name__)
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
 RED, BLUE, GRAY = "#cc3311", "#1f6fd0", "#6b7280"
@@ -54,10 +58,24 @@ def drawing() -> Iterator[None]:
     """Sets the style of figures, regardless of the user's matplotlibrc. Also works as a decorator."""
     installed = {font.name for font in fontManager.ttflist}
     fonts = [name for name in _FONTS if name in installed]
-    with style.context(["default", {**_STYLE, "font.family": fonts}]), warnings.catch_warnings():
-        # A character that no font has is drawn as a box.
-        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from ", UserWarning)
+    styled = style.context(["default", {**_STYLE, "font.family": fonts}])
+    with styled, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         yield
+    missing = set()
+    for each in caught:
+        glyph = re.match(r"Glyph (\d+) .* missing from ", str(each.message))
+        if glyph is None:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        else:
+            missing.add(chr(int(glyph[1])))
+    if missing:
+        scripts = sorted({unicodedata.name(each, "OTHER").split()[0] for each in missing})
+        logger.warning(
+            "No installed font has characters of %s, so boxes are drawn. Install a font, such as the package "
+            "fonts-noto-cjk for Chinese, Japanese and Korean, or fonts-noto-core for other scripts.",
+            ", ".join(scripts),
+        )
 
 
 class StyledFigure(Figure):

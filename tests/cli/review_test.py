@@ -159,6 +159,9 @@ def test_outputs_replace_neither_inputs_nor_each_other(
         {"expected_bad_share": "x"},
         {"spans": 3},
         {"spans": [{"start": 0, "end": 3}]},
+        {"spans": [{"start": 0, "end": 9, "text": "das Haus", "probability": 1}]},
+        {"spans": [{"start": 4, "end": 3, "text": "", "probability": 1}]},
+        {"expected_bad_share": float("nan")},
         {"alignments": [3]},
     ],
 )

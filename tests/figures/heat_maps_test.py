@@ -107,6 +107,13 @@ def test_odd_words_are_drawn_as_text_without_warnings():
     assert png.startswith(b"\x89PNG\r\n")
 
 
+def test_characters_without_a_font_are_one_warning_that_names_their_script(caplog):
+    answer = tagged(["\U00010600\U00010601", "a"], ["N", "V"])
+    _ = draw(answer)[0]._repr_png_()
+    (record,) = caplog.records
+    assert "LINEAR" in record.message
+
+
 def test_the_same_figure_gives_the_same_file_whatever_the_users_settings():
     import matplotlib
 
