@@ -4,11 +4,11 @@ import argparse
 import json
 import logging
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import chain, zip_longest
+from itertools import chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitexts, writer_of
 from allennlp_nef.qe.bitext.base import Answer, base_language
+from allennlp_nef.qe.decisions import Decision, match_decisions, read_decisions
 from allennlp_nef.qe.file_figures import compare_systems, figures_of, row_of
 from allennlp_nef.qe.report import report_page, words_of
 
@@ -45,8 +46,10 @@ _ANSWER: dict[str, Any] = {
     "expected_bad_share": _NUMBER,
     "alignments": [[int]],
     "spans": [{"start": int, "end": int, "text": str, "probability": _NUMBER}],
+    "checks": [{"kind": str, "start": int, "end": int, "message": str}],
 }
-"""The fields of an answer that the report and the annotated file need, with their types."""
+"""The fields of an answer that the report and the annotated file need, with their types. `checks` may be missing."""
+_UNSCORED: Answer = {"error": "there is no model"}
 
 
 def _score(value: float | None) -> str:
@@ -84,8 +87,12 @@ table; for several inputs, it is a folder of copies. --compare takes the inputs 
 several systems and prints the mean score of each with its 95%% bootstrap interval, and the p-value of the difference
 from the best one. The report lists segments that cannot be scored with the reason.
 
+--decisions puts what a reviewer decided in an earlier report into the copy or into a new report. Decisions about
+segments whose name or text has changed are listed as outdated.
+
     %(prog)s translated.xlf --archive runs/qe/model.tar.gz --output report.html --annotated checked.xlf
     %(prog)s test.src test.mt --archive qe-multilingual --annotated scores.tsv
+    %(prog)s translated.xlf --decisions report.decisions.jsonl --annotated reviewed.xlf
     %(prog)s a.xlf b.xlf --archive qe-multilingual --compare
     %(prog)s test.src test.mt --answers answers.jsonl --output report.html
 """
@@ -108,13 +115,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--compare", action="store_true", help="compare the inputs as systems with the same sources"
     )
-    scores = parser.add_mutually_exclusive_group(required=True)
+    scores = parser.add_mutually_exclusive_group()
     scores.add_argument("--archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     scores.add_argument("--answers", metavar="FILE", help="the answers of a model, one per line")
     add(
         "-o", "--overrides", default="", metavar="JSON", help="changes to the config of the archive"
     )
+    add(
+        "--decisions",
+        metavar="FILE",
+        help="decisions that a report exported: --annotated writes them (no model is needed), and a new report "
+        "starts with them",
+    )
     add_threshold(parser)
+    add("--no-checks", action="store_false", dest="checks", help="leave out the checks by rules")
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
@@ -134,11 +148,14 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         return
     if "files" in figures:
         yield table_text(_SYSTEMS if args.compare else _FILES, figures["files"])
-    else:
+    elif args.archive or args.answers:
         yield f"{figures['sentences']} sentences, {figures['scored']} with a score"
         for name, total in (("sentences", figures["scored"]), ("words", figures["words"])):
             flagged = figures[f"flagged_{name}"]
             yield f"{flagged} of {total} {name} flagged ({percent(flagged / max(total, 1))}%)"
+    if args.decisions:
+        outdated = figures["outdated"]
+        yield f"{figures['decisions']} decisions, {len(outdated)} outdated{': ' * bool(outdated)}{', '.join(outdated)}"
     for path in paths:
         yield f"wrote {path}"
 
@@ -151,6 +168,8 @@ def review(
     compare: bool = False,
     archive: str | None = None,
     answers: str | None = None,
+    decisions: str | None = None,
+    checks: bool = True,
     overrides: str | dict[str, Any] = "",
     threshold: float | str | None = None,
     title: str | None = None,
@@ -164,14 +183,15 @@ def review(
     """
     Writes a report for reviewers of translations, or the translations with scores and errors, or both.
 
-    The parameters are the options of `allennlp-nef review`. Needs one of `archive` and `answers`, and at least one of
-    `output`, `annotated` and `compare`. All outputs are written, or none.
+    The parameters are the options of `allennlp-nef review`. Needs one of `archive` and `answers`, or only `decisions`
+    and `annotated`; and at least one of `output`, `annotated` and `compare`. All outputs are written, or none.
 
     # Returns
 
     `dict[str, Any]`
         The figures of `allennlp_nef.qe.file_figures.figures_of`. For several inputs also the list `files` with the
-        `file` and the figures of each, and with `compare` those of `compare_systems` in the same module.
+        `file` and the figures of each, and with `compare` those of `compare_systems` in the same module. With
+        `decisions` also the number of `decisions`, and the names of `outdated` ones, whose segments changed.
 
     # Raises
 
@@ -179,13 +199,14 @@ def review(
     """
     if output is None and annotated is None and not compare:
         raise UserError("expected --output, --annotated or --compare, got none of them")
-    if (archive is None) == (answers is None):
+    only_decisions = decisions is not None and output is None and not compare
+    if (archive is None) == (answers is None) and not (only_decisions and archive is None):
         raise UserError("expected one of --archive and --answers")
     bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
     if compare:
         _check_sources(bitexts)
     copies = _copies(annotated, bitexts)
-    check_outputs((output, *copies), inputs if answers is None else (*inputs, answers))
+    check_outputs((output, *copies), filter(None, (*inputs, answers, decisions)))
     writers = [writer_of(*each) for each in zip(bitexts, copies)]
     if archive is not None:
         options = {
@@ -193,10 +214,21 @@ def review(
             "overrides": overrides,
             "threshold": threshold,
             "batch_size": batch_size,
+            "checks": checks,
         }
         results = _predict(bitexts, archive, cuda_device, options)
+    elif answers is not None:
+        results = _read_answers(answers, bitexts, checks)
     else:
-        results = _read_answers(str(answers), bitexts)
+        results = iter([_UNSCORED] * sum(len(bitext.segments) for bitext in bitexts))
+    made = read_decisions(decisions) if decisions is not None else []
+    outdated: list[Decision] = []
+    if made:
+        matched, outdated = match_decisions(made, _joined(bitexts).segments)
+        results = (
+            review.add_to(answer) if review else answer
+            for answer, review in zip(results, chain(matched, repeat(None)))
+        )
     rows = [array("d") for _ in bitexts]
     kept: list[list[Answer]] = []
     failed: list[tuple[str, str]] = []
@@ -212,18 +244,21 @@ def review(
             deque(counted, maxlen=0)
         deque(results, maxlen=0)  # more answers than segments are an error
         total = sum(len(bitext.segments) for bitext in bitexts)
-        if len(failed) == total:
+        is_scored = archive is not None or answers is not None
+        if is_scored and len(failed) == total:
             raise UserError("{}: no segment can be scored ({})".format(*failed[0]))
         if page:
             heading = title or ", ".join(Path(bitext.path).name for bitext in bitexts)
             model = Path((archive or "").removesuffix("model.tar.gz")).name
             text = report_page(heading, _joined(bitexts), list(chain(*kept)), model)
             page.write_text(text, encoding="utf-8", errors="backslashreplace")
-    if failed:
+    if failed and is_scored:
         message = "%d of %d segments have no score, the first one at %s: %s"
         logger.warning(message, len(failed), total, *failed[0])
     tables = [numpy.array(values).reshape(len(b.segments), -1) for values, b in zip(rows, bitexts)]
     figures = figures_of(numpy.concatenate(tables))
+    if decisions is not None:
+        figures |= {"decisions": len(made), "outdated": [review.key[0] for review in outdated]}
     if len(bitexts) > 1:
         figures["files"] = [
             {"file": bitext.path, **figures_of(table)} for bitext, table in zip(bitexts, tables)
@@ -234,16 +269,20 @@ def review(
 
 
 def _joined(bitexts: Sequence[Bitext]) -> Bitext:
-    """All segments, whose names begin with those of their files. It has the languages that all files share."""
-    if len(bitexts) == 1:
-        return bitexts[0]
+    """All segments, with unique names. Of several files, their names come first, and languages are those of all."""
     names = ("source_language", "target_language")
+    counts: Counter[str] = Counter()
     segments = []
     for bitext in bitexts:
-        name = Path(bitext.path).name
+        file = f"{Path(bitext.path).name}, " if len(bitexts) > 1 else ""
         for segment in bitext.segments:
+            name = file + segment.name
+            counts[name] += 1
+            name += f" (number {counts[name]})" if counts[name] > 1 else ""
             own = {each: getattr(segment, each) or getattr(bitext, each) for each in names}
-            segments.append(replace(segment, name=f"{name}, {segment.name}", **own))
+            segments.append(
+                replace(segment, name=name, **own) if file or name != segment.name else segment
+            )
     codes = [{getattr(bitext, name) for bitext in bitexts} for name in names]
     source, target = (each.pop() if len(each) == 1 else None for each in codes)
     return Bitext(segments, source, target)
@@ -314,8 +353,8 @@ def _predict(
         yield {"error": segment.problem} if segment.problem else next(scored)
 
 
-def _read_answers(path: str, bitexts: Sequence[Bitext]) -> Iterator[Answer]:
-    """The answers in a file, one per segment."""
+def _read_answers(path: str, bitexts: Sequence[Bitext], checks: bool) -> Iterator[Answer]:
+    """The answers in a file, one per segment, with or without their checks."""
     answers = read_objects(path)
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     for count, segment in enumerate(segments):
@@ -327,7 +366,7 @@ def _read_answers(path: str, bitexts: Sequence[Bitext]) -> Iterator[Answer]:
             continue
         expected = f"{path}:{number}: expected an answer about the words of a translation"
         for name, types in _ANSWER.items():
-            if not _has_types(answer.get(name), types):
+            if not _has_types(answer.get(name, [] if name == "checks" else None), types):
                 raise DataFormatError(f"{expected}, got {name}: {quote(answer.get(name))}")
         if not len(answer["tokens"]) == len(answer["tags"]) == len(answer["bad_probabilities"]):
             raise DataFormatError(f"{expected}, with a tag and a probability for each token")
@@ -335,7 +374,7 @@ def _read_answers(path: str, bitexts: Sequence[Bitext]) -> Iterator[Answer]:
         if not all(0 <= span["start"] <= span["end"] <= length for span in answer["spans"]):
             raise DataFormatError(f"{expected}, with spans within its {length} characters")
         words_of(segment, answer)
-        yield answer
+        yield answer if checks else {**answer, "checks": []}
     for number, _ in answers:
         raise DataFormatError(f"{path}:{number}: expected {len(segments)} answers, got more")
 

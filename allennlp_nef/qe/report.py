@@ -13,6 +13,7 @@ from allennlp_nef.figures.html_pages import document_of
 from allennlp_nef.qe.bitext import Bitext, SegmentPair
 from allennlp_nef.qe.file_figures import SCORES
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
+from allennlp_nef.qe.spans import project_spans
 from allennlp_nef.qe.writers import risk_of
 
 Answer = Mapping[str, Any]
@@ -47,7 +48,8 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
             name: code for name, code in codes.items() if code not in (None, getattr(bitext, name))
         }
         items.append(_item(segment, answer, labels) | own)
-    texts = json.dumps([(item["source"], item["target"], item.get("risk")) for item in items])
+    names = ("source", "target", "risk", "reviewed")
+    texts = json.dumps([[item.get(name) for name in names] for item in items])
     content = {
         "title": title,
         # The browser keeps the decisions under this key, so that a new report of the same answers finds them.
@@ -58,31 +60,52 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
         "labels": labels,
         "threshold": scored[0]["threshold"],
         "threshold_from": scored[0].get("threshold_from", "model"),
+        "order": sorted(range(len(items)), key=lambda i: _urgency(items[i]), reverse=True),
         "sentences": items,
     }
     return document_of(title, content, ("elements.js", "quality.js", PAGE))
 
 
+def _urgency(item: Mapping[str, Any]) -> tuple[bool, bool, float]:
+    """The key by which segments are sorted: first those without a score, then those with findings of checks."""
+    return "error" in item, bool(item.get("checks")), item.get("risk", 0)
+
+
 def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[str, Any]:
-    """What the page shows of a segment. To keep the page small, places and alignments are flat lists."""
+    """What the page shows of a segment."""
     item: dict[str, Any] = {
         "name": segment.name,
         "source": segment.source,
         "target": segment.target,
     }
+    review = answer.get("review")
+    if review:
+        item["reviewed"] = {"decision": review.decision, "note": review.note}
     if "error" in answer:
         return {**item, "error": answer["error"]}
     words, sources = words_of(segment, answer)
+    # Among severities, BAD is the worst one.
+    tags = [labels.index(tag) if tag in labels else len(labels) - 1 for tag in answer["tags"]]
+    if review and review.spans is not None:
+        marked = project_spans(segment.target, review.spans, words, severities=len(labels) > 2)
+        # In the page, nothing is marked in an accepted segment, and what the model says in another one.
+        before = [0] * len(tags) if review.decision == "accept" else tags
+        own = {j: labels.index(tag) for j, tag in enumerate(marked[: len(tags)])}
+        if changed := {j: label for j, label in own.items() if label != before[j]}:
+            item["reviewed"]["tags"] = changed
     return {
         **item,
         **{name: round(answer[name], 4) for name in SCORES if name in answer},
         "risk": round(risk_of(answer), 4),
-        "words": [place for word in words for place in word],
-        "source_words": [place for word in sources for place in word],
-        "links": [index for link in answer["alignments"] for index in link],
+        "words": words,
+        "source_words": sources,
+        "links": answer["alignments"],
         "bad": [round(value, 4) for value in answer["bad_probabilities"]],
-        # Among severities, BAD is the worst one.
-        "tags": [labels.index(tag) if tag in labels else len(labels) - 1 for tag in answer["tags"]],
+        "tags": tags,
+        "checks": [
+            [finding[name] for name in ("start", "end", "message")]
+            for finding in answer.get("checks", ())
+        ],
     }
 
 

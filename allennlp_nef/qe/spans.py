@@ -82,7 +82,7 @@ def read_segments(path: str) -> Iterator[Segment]:
     if not is_json_lines(path):
         yield from _read_table(path)
         return
-    for number, segment in parse_lines(path, lambda line: _segment_of(parse_object(line))):
+    for number, segment in parse_lines(path, lambda line: segment_of(parse_object(line))):
         segment.line = number
         yield segment
 
@@ -123,7 +123,7 @@ def _spans_of(text: str, cells: Sequence[str]) -> list[ErrorSpan]:
     return [checked_span(int(a), int(b), severity, text) for a, b, severity in zip(*columns)]
 
 
-def _segment_of(value: dict[str, Any]) -> Segment:
+def segment_of(value: dict[str, Any]) -> Segment:
     """The segment of a JSON object. Raises `ValueError`."""
     source, target = (_field(value, name, str) for name in ("source", "target"))
     spans = None

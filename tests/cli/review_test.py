@@ -68,13 +68,13 @@ def test_a_report_and_a_table_have_what_the_predictor_answers(tsv, archive, tmp_
     for item, answer, (source, target) in zip(content["sentences"], answers, PAIRS):
         assert (item["source"], item["target"]) == (source, target)
         assert item["bad"] == pytest.approx(answer["bad_probabilities"], abs=1e-4)
-        assert item["words"] == [place for word in answer["offsets"] for place in word]
+        assert item["words"] == answer["offsets"]
     assert content["sentences"][2]["error"] == "there is no translation"
     assert content["title"] == "a.tsv" and "a.tsv:3" in caplog.text
     rows = [line.split("\t") for line in annotated.read_text("utf-8").splitlines()]
     for row, answer in zip(rows, answers):
         assert float(row[3]) == pytest.approx(answer["expected_bad_share"], abs=1e-4)
-    assert rows[2][2:] == [""] * 6
+    assert rows[2][2:] == [""] * 8
 
 
 def test_answers_in_a_file_give_the_same_report(tsv, archive, write, tmp_path):
@@ -244,3 +244,51 @@ def test_a_model_that_does_not_tag_the_translation_is_an_error(archive, tsv):
     options = {"overrides": {"dataset_reader.tagged": "gaps"}, "output": "x.html"}
     with pytest.raises(UserError, match="translations"):
         review([tsv], archive=archive, **options)
+
+
+def decision_of(number, decision, note="", spans=None):
+    """What the page exports for a line of the table."""
+    source, target = PAIRS[number - 1]
+    fields = {"id": f"line {number}", "source": source, "target": target}
+    return {**fields, "decision": decision, "note": note, "spans": spans}
+
+
+def test_decisions_return_to_the_file_and_to_a_new_report(tsv, archive, write, tmp_path, caplog):
+    spans = [{"start": 5, "end": 9, "severity": "major"}]
+    changed = {**decision_of(2, "accept", spans=[]), "target": "die Katze"}
+    made = [decision_of(1, "reject", "wrong\tanimal", spans), changed, decision_of(3, "reject")]
+    decisions = write("d.jsonl", "".join(json.dumps(each) + "\n" for each in made))
+    annotated, report = tmp_path / "reviewed.tsv", tmp_path / "new.html"
+    lines = command(tsv, "--decisions", decisions, "--annotated", annotated)
+    assert lines == ["3 decisions, 1 outdated: line 2", f"wrote {annotated}"]
+    rows = [line.split("\t")[2:] for line in annotated.read_text("utf-8").splitlines()]
+    assert rows[0] == ["", "", "5", "9", "major", "", "reject", "wrong animal"]
+    assert rows[1] == [""] * 8 and rows[2][-2:] == ["reject", ""]
+    command(tsv, "--archive", archive, "--decisions", decisions, "--output", report)
+    first, second, third = content_of(report)["sentences"]
+    labels = [first["reviewed"]["tags"].get(str(j), tag) for j, tag in enumerate(first["tags"])]
+    assert labels == [0, 1, 0] and first["reviewed"]["note"] == "wrong animal"
+    assert "reviewed" not in second and third["reviewed"]["decision"] == "reject"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"id": 3}, {"decision": "maybe"}, {"note": None}, {"spans": [{"start": 0, "end": 99}]}, {}],
+)
+def test_wrong_decisions_are_errors_with_their_line(tsv, write, tmp_path, changes):
+    first = decision_of(1, "accept", spans=[])
+    path = write("d.jsonl", json.dumps(first) + "\n" + json.dumps({**first, **changes}))
+    with pytest.raises(DataFormatError, match=r"d\.jsonl:2: "):
+        review([tsv], decisions=path, annotated=str(tmp_path / "out.tsv"))
+    assert not (tmp_path / "out.tsv").exists()
+
+
+def test_segments_with_findings_of_checks_come_first(archive, write, tmp_path):
+    tsv = write("a.tsv", "the dog\tder Hund\nthe house 12\tdas Haus 13\nno\t\n")
+    report, plain = tmp_path / "a.html", tmp_path / "b.html"
+    command(tsv, "--archive", archive, "--output", report)
+    command(tsv, "--archive", archive, "--output", plain, "--no-checks")
+    content = content_of(report)
+    assert content["order"] == [2, 1, 0]
+    assert content["sentences"][1]["checks"] == [[9, 11, "13 is not in the source"]]
+    assert not any(item.get("checks") for item in content_of(plain)["sentences"])

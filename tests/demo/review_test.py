@@ -4,7 +4,10 @@ import json
 
 import pytest
 
-from allennlp_nef.qe.bitext import Bitext, SegmentPair
+from allennlp_nef.cli.review import review
+from allennlp_nef.data.tokenizers import PunctuationTokenizer
+from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitext
+from allennlp_nef.qe.reader import WmtWordQeReader
 from allennlp_nef.qe.report import report_page
 from tests.qe.review_answers import answer
 
@@ -27,13 +30,13 @@ def open_report(page, tmp_path):
     """`open_report(sentences, width)`: the report, ready."""
     path = tmp_path / "report.html"
 
-    def open_report(sentences=SENTENCES, width=1100):
+    def open_report(sentences=SENTENCES, width=1100, bitext=None, answers=None):
         pairs = [
             SegmentPair(f"line {n}", f"a.mt:{n}", source, target)
             for n, (source, target, _) in enumerate(sentences, 1)
         ]
-        answers = [each for *_, each in sentences]
-        text = report_page("a <b>", Bitext(pairs, "en", "de"), answers)
+        answers = answers or [each for *_, each in sentences]
+        text = report_page("a <b>", bitext or Bitext(pairs, "en", "de"), answers)
         path.write_text(text, encoding="utf-8")
         page.open(path.as_uri(), width)
         page.run("localStorage.clear(); location.reload()")
@@ -51,21 +54,21 @@ def focused(page):
     return page.run("return document.activeElement.querySelector?.('h3')?.textContent")
 
 
-def exported(page, name):
-    """What a button of export saves."""
+def exported(page):
+    """What the button of export saves."""
     page.run(
         "window.saved = null; URL.createObjectURL = (blob) => { blob.text().then((text) => (window.saved = text)); "
         "return 'data:,'; }; HTMLAnchorElement.prototype.click = () => {};"
     )
-    page.driver.find_element("xpath", f"//button[.='Export {name}']").click()
+    page.driver.find_element("xpath", "//button[.='Export decisions']").click()
     page.wait_until("window.saved !== null")
-    return page.run("return window.saved").splitlines()
+    return page.run("return window.saved")
 
 
 def test_sentences_are_sorted_by_risk_marked_and_filtered(open_report):
     page = open_report()
     assert page.texts(".card h3") == ["Line 6", "Line 2", "Line 3", "Line 4", "Line 5", "Line 1"]
-    marks = ["rote Tasse BAD 0.70", "&amp; BAD 0.45", "يشرب BAD 0.80", "他喝茶 BAD 0.60"]
+    marks = ["rote Tasse BAD 0.90", "&amp; BAD 0.45", "يشرب BAD 0.80", "他喝茶 BAD 0.60"]
     assert page.texts(".bad") == marks
     assert page.texts(".card .note") == ["No score: there is no translation"]
     assert page.driver.title == page.one("h1").text == "a <b>"
@@ -93,7 +96,7 @@ def test_keys_decide_and_progress_and_exports_have_it(open_report):
     from selenium.webdriver.common.keys import Keys
 
     page = open_report()
-    page.driver.find_element("xpath", "//button[.='Export TSV']").click()
+    page.driver.find_element("xpath", "//button[.='Export decisions']").click()
     assert status(page).startswith("There is nothing to export yet")
     page.press("n", "n")
     assert focused(page) == "Line 2"
@@ -108,15 +111,11 @@ def test_keys_decide_and_progress_and_exports_have_it(open_report):
     page.driver.refresh()
     page.wait_until("document.querySelector('.card h3')")
     assert page.one(".done").text == "6 sentences · 1 accepted · 1 rejected"
-    accepted, rejected = map(json.loads, exported(page, "JSON lines"))
-    assert (accepted["id"], accepted["tags"], accepted["spans"]) == ("line 2", ["OK"] * 3, [])
-    assert accepted["alignments"] == [[2, 2]] and accepted["source_tokens"] == ["a", "red", "cup"]
+    accepted, rejected = map(json.loads, exported(page).splitlines())
+    assert (accepted["id"], accepted["spans"]) == ("line 2", [])
     assert (rejected["decision"], rejected["note"]) == ("reject", "wrong verb")
-    assert rejected["tags"] == ["OK", "BAD", "BAD"]
     span = {"start": 6, "end": 16, "text": "يشرب الشاي", "severity": "major"}
     assert rejected["spans"] == [span]
-    header, *rows = [line.split("\t") for line in exported(page, "TSV")]
-    assert [dict(zip(header, row))["errors"] for row in rows] == ["no-error", "major"]
     page.set("#decisions", "reject")
     page.run("document.querySelector('.card').focus()")
     page.press("u")
@@ -148,3 +147,49 @@ def test_a_large_report_draws_what_is_near_and_follows_the_threshold(open_report
     assert page.run("return document.activeElement.tagName") == "TEXTAREA"
     assert page.texts("[data-sentence='999'] .bad") == ["b BAD 0.50", "999 BAD 1.00"]
     assert status(page) == "Rejected."
+
+
+def test_checks_are_marked_with_their_reasons_and_come_first(open_report):
+    finding = {"kind": "number", "start": 4, "end": 6, "message": "12 is not in the source"}
+    missing = {"kind": "number", "start": 6, "end": 6, "message": "3 is missing"}
+    sentences = [
+        ("a", "b c", answer("b c", 0.9, 0.1)),
+        ("a 3", "b c 12", answer("b c 12", 0.1, 0.1, 0.1, checks=[finding, missing])),
+    ]
+    page = open_report(sentences)
+    assert page.texts(".card h3") == ["Line 2", "Line 1"]
+    assert page.texts(".checked") == ["12"] and page.texts(".bad") == ["b BAD 0.90"]
+    assert page.texts(".checks li") == ["12 is not in the source", "3 is missing"]
+    page.set("#errors", "check")
+    assert page.texts(".card h3") == ["Line 2"]
+
+
+def test_a_decision_returns_to_the_file_and_becomes_training_data(open_report, tmp_path):
+    pytest.importorskip("lxml", reason="needs the extra xliff")
+    unit = '<unit id="{}"><segment><source>{}</source><target>{}</target></segment></unit>'
+    pairs = [("the house.", "das Haus."), ("a red cup", "eine rote Tasse"), ("so", "dann")]
+    units = "".join(unit.format(i, *pair) for i, pair in enumerate(pairs, 1))
+    path, reviewed = tmp_path / "a.xlf", tmp_path / "reviewed.xlf"
+    path.write_text(
+        '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en" trgLang="de">'
+        f'<file id="f">{units}</file></xliff>',
+        encoding="utf-8",
+    )
+    answers = [
+        answer("das Haus .", 0.9, 0.2, 0.1),
+        answer("eine rote Tasse", 0.1, 0.2, 0.6),
+        {"error": "too long"},
+    ]
+    page = open_report(bitext=read_bitext([str(path)]), answers=answers)
+    page.press("n", "a", "a", "r")  # the one without a score comes first
+    decisions = tmp_path / "decisions.jsonl"
+    decisions.write_text(exported(page), encoding="utf-8")
+    figures = review([str(path)], decisions=str(decisions), annotated=str(reviewed))
+    assert (figures["decisions"], figures["outdated"]) == (3, [])
+    text = reviewed.read_text("utf-8")
+    assert (
+        text.count('state="reviewed"') == 2 and text.count('subState="allennlp_nef:rejected"') == 1
+    )
+    reader = WmtWordQeReader(aligner=False, target_tokenizer=PunctuationTokenizer())
+    tags = [instance["metadata"]["tags"] for instance in reader.read(str(decisions))]
+    assert tags == [["OK"] * 3, ["OK", "OK", "BAD"], ["OK"]]

@@ -7,6 +7,7 @@ import pytest
 
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.bitext import read_bitext, read_bitexts, writer_of
+from allennlp_nef.qe.decisions import Decision, match_decisions
 
 etree = pytest.importorskip("lxml.etree", reason="needs the extra xliff")
 
@@ -386,15 +387,17 @@ class TestTmx:
 
 
 class TestTables:
-    ADDED = "\thter\texpected_bad_share\tstart_ids\tend_ids\terrors\tprobabilities\n"
+    ADDED = "\thter\texpected_bad_share\tstart_ids\tend_ids\terrors\tprobabilities\tdecision\treviewer_note\n"
 
     @pytest.mark.parametrize(
         "name, text, expected",
         [
-            ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n', 'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\r\n"x\ty\t\t\t\t\t\t\r\n'),
+            ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n',
+             'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\r\n"x\ty\t\t\t\t\t\t\t\t\r\n'),
             ("a.tsv", "\ufeffid\tTarget\tsource\n1\tc d\ta b\n2\ty\tx",
-             f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\n2\ty\tx\t\t\t\t\t\t\n"),
-            ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",,0.5000,2,3,major,0.9000\nx,y,,,,,,\n'),
+             f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\n"
+             "2\ty\tx\t\t\t\t\t\t\t\t\n"),
+            ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",,0.5000,2,3,major,0.9000,,\nx,y,,,,,,,,\n'),
         ],
     )  # fmt: skip
     def test_tables_come_back_with_columns(self, read, annotate, name, text, expected):
@@ -405,7 +408,10 @@ class TestTables:
 
     def test_a_sentence_without_errors_has_the_cells_of_wmt(self, read, annotate):
         bitext = read("a.tsv", "a\tb\n")
-        assert annotate(bitext, answer(*bitext.segments)) == b"a\tb\t\t0.5000\t-1\t-1\tno-error\t\n"
+        assert (
+            annotate(bitext, answer(*bitext.segments))
+            == b"a\tb\t\t0.5000\t-1\t-1\tno-error\t\t\t\n"
+        )
 
     @pytest.mark.parametrize(
         "names",
@@ -457,7 +463,7 @@ def test_scores_of_json_lines_are_fields(read, annotate):
     lines = annotate(bitext, answer(bitext.segments[0], "d"), {"error": "no"}).decode().splitlines()
     first, second = map(json.loads, lines)
     fields = {"hter": None, "expected_bad_share": 0.5, "start_ids": [2], "end_ids": [3]}
-    fields |= {"errors": ["major"], "probabilities": [0.9]}
+    fields |= {"errors": ["major"], "probabilities": [0.9], "decision": None, "reviewer_note": None}
     assert first == {"source": ["a", "b"], "tokens": ["c", "d"], "id": 7, **fields}
     assert second == {"error": "no", **dict.fromkeys(fields)}
 
@@ -596,3 +602,57 @@ def test_wrong_files_are_errors_with_their_line(read, name, text, place):
     with pytest.raises(DataFormatError) as raised:
         read(name, text, encoding="latin-1")
     assert f"/{place}: " in str(raised.value)
+
+
+def reviewed(segment, decision, note=""):
+    key = (segment.name, segment.source, segment.target)
+    return Decision(key, decision, note, [] if decision == "accept" else None)
+
+
+def test_decisions_become_states_and_notes(read, annotate):
+    units = [f"<source>a {i}</source><target state='new'>b {i}</target>" for i in range(3)]
+    body = "".join(f'<trans-unit id="{i}">{unit}</trans-unit>' for i, unit in enumerate(units))
+    bitext = read("a.xlf", f'<xliff version="1.2"><file><body>{body}</body></file></xliff>')
+    first, second, _ = bitext.segments
+    answers = [
+        reviewed(first, "accept").add_to({"error": "none"}),
+        reviewed(second, "reject", "no & no").add_to(answer(second, "b")),
+        {"error": "none"},
+    ]
+    root = etree.fromstring(annotate(bitext, *answers))
+    states = ["signed-off", "needs-translation", "new"]
+    assert [target.get("state") for target in root.iter("target")] == states
+    accepted, rejected = (note.text for note in root.iter("note"))
+    assert accepted == "accepted" and rejected.startswith("rejected: no & no; ")
+    again = read("b.xlf", etree.tostring(root).decode())
+    matched, outdated = match_decisions([answers[0]["review"]], again.segments)
+    assert matched[0] and not outdated  # though the name says that it is final
+
+
+def test_a_segment_of_xliff_2_is_accepted_or_rejected(read, annotate):
+    sides = "<source>a{0}</source><target>b{0}</target>"
+    segment = f'<segment id="s{{0}}" state="translated" subState="x:y">{sides}</segment>'
+    unit = f'<unit id="u">{segment.format(1)}{segment.format(2)}{segment.format(3)}</unit>'
+    bitext = read(
+        "a.xlf",
+        f'<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0"><file id="f">{unit}</file></xliff>',
+    )
+    first, second, _ = bitext.segments
+    made = [reviewed(first, "accept"), reviewed(second, "reject", "no")]
+    text = annotate(bitext, *(each.add_to({"error": "none"}) for each in made), {"error": "none"})
+    segments = list(etree.fromstring(text).iter("{*}segment"))
+    assert [(each.get("state"), each.get("subState")) for each in segments] == [
+        ("reviewed", None),
+        ("initial", "allennlp_nef:rejected"),
+        ("translated", "x:y"),
+    ]
+    (note,) = etree.fromstring(text).iter("{*}note")
+    assert note.text == "segment s1: accepted\nsegment s2: rejected: no"
+
+
+def test_a_unit_is_accepted_if_all_its_segments_are(read, annotate):
+    sides = f"<seg-source>{seg(1, 'a')}{seg(2, 'b')}</seg-source><target>{seg(1, 'c')}{seg(2, 'd')}</target>"
+    bitext = read("a.xlf", trans_unit(f"<source>ab</source>{sides}"))
+    first, second = (reviewed(each, "accept").add_to({"error": "x"}) for each in bitext.segments)
+    assert b"state" not in annotate(bitext, first, {"error": "x"})
+    assert b'state="signed-off"' in annotate(bitext, first, second)

@@ -24,8 +24,8 @@ def test_the_page_has_the_words_of_both_sides_at_their_places():
         ("the  house", " das Haus.", answer("das Haus .", 0.1, 0.7, 0.2, **fields))
     )
     (item,) = content.pop("sentences")
-    assert item["words"] == [1, 4, 5, 9, 9, 10] and item["source_words"] == [0, 3, 5, 10]
-    assert item["links"] == [0, 0, 1, 1]
+    assert item["words"] == [[1, 4], [5, 9], [9, 10]] and item["source_words"] == [[0, 3], [5, 10]]
+    assert item["links"] == [[0, 0], [1, 1]]
     assert (item["bad"], item["tags"], item["risk"]) == ([0.1, 0.7, 0.2], [0, 1, 0], 0.3333)
     languages = {"source_language": "en", "target_language": "de"}
     expected = {"title": "A title", "labels": ["OK", "BAD"], "threshold": 0.4, **languages}
@@ -35,7 +35,7 @@ def test_the_page_has_the_words_of_both_sides_at_their_places():
 def test_words_that_an_answer_does_not_have():
     # The words of the source stand between blanks; an <EOS> of the model is an empty word at the end.
     (item,) = content_of(("the house", "c", answer("c <EOS>", 0.1, 0.9)))["sentences"]
-    assert item["source_words"] == [0, 3, 4, 9] and item["words"] == [0, 1, 1, 1]
+    assert item["source_words"] == [[0, 3], [4, 9]] and item["words"] == [[0, 1], [1, 1]]
     empty = {**answer("c", 1.0), "tokens": [], "tags": [], "bad_probabilities": []}
     (item,) = content_of(("a", "<EOS>", empty))["sentences"]
     assert item["words"] == item["tags"] == [] and item["risk"] == 1

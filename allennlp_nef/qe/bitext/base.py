@@ -12,7 +12,7 @@ from typing import IO, Any
 from allennlp_nef.errors import DataFormatError
 
 Answer = Mapping[str, Any]
-"""The answer of the predictor for a segment; `{"error": ...}` for one without a score."""
+"""The answer of the predictor for a segment; `{"error": ...}` for one without a score. `review` is a `Decision`."""
 # Languages that are known under another code.
 _ALIASES = dict(
     pair.split(":")
@@ -107,11 +107,16 @@ def open_text(path: Path, original: str | None = None) -> IO[Any]:
 
 
 def summary(answer: Answer) -> str:
-    """An answer in words, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"."""
+    """An answer in words, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"; perhaps empty."""
     names = {"hter": "predicted HTER", "expected_bad_share": "expected share of BAD words"}
     parts = [f"{names[name]} {answer[name]:.2f}" for name in names if name in answer]
-    for span in answer["spans"]:
+    if review := answer.get("review"):
+        made = {"accept": "accepted", "reject": "rejected", None: "no decision"}[review.decision]
+        parts.insert(0, f"{made}: {review.note}" if review.note else made)
+    for span in answer.get("spans", ()):
         place = f"{span['start']}-{span['end']}: {span['text'] or '(missing)'}"
         kind = f"{span['severity']} error" if "severity" in span else "error"
-        parts.append(f"{kind} ({span['probability']:.0%}) at {place}")
+        probability = f" ({span['probability']:.0%})" if "probability" in span else ""
+        parts.append(f"{kind}{probability} at {place}")
+    parts += [f"check: {finding['message']}" for finding in answer.get("checks", ())]
     return "; ".join(parts)

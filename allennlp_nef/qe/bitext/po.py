@@ -59,9 +59,9 @@ def read_po(path: str) -> Bitext:
         end = "\r" * lines[0].endswith("\r")
         added: dict[int, str] = {}
         for start, segment, answer in zip(starts, segments, answers):
-            if "error" not in answer:
+            if text := summary(answer):
                 label = re.sub(r"[^\[]*", "", segment.name, count=1)
-                note = f"{_OWN}{label}{' ' * bool(label)}{summary(answer)}".replace("\n", " ")
+                note = f"{_OWN}{label}{' ' * bool(label)}{text}".replace("\n", " ")
                 added[start] = f"{added.get(start, '')}{note}{end}\n"
         kept = (
             added.get(index, "") + line

@@ -13,7 +13,10 @@ from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.bitext.base import Answer, Bitext, SegmentPair, open_text
 from allennlp_nef.qe.files import read_parallel
 
-ADDED = ("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities")
+ADDED = (
+    *("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities"),
+    *("decision", "reviewer_note"),
+)
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
 # The names of columns and of JSON fields, the preferred ones first; see `_column`.
 SOURCES = ["source", "src", "original", "orig", "input"]
@@ -138,22 +141,23 @@ def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]
 
 def _is_annotated(cells: Sequence[str]) -> bool:
     """Whether a row without names has two columns and those of a review."""
-    ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*"
+    ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t(accept|reject)?\t.*"
     return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(ours, "\t".join(cells[2:])))
 
 
 def _values(answer: Answer) -> list[Any]:
     """The values of the columns `ADDED`, lists for errors; None stands for an empty cell."""
-    if "error" in answer:
-        return [None] * len(ADDED)
-    spans = answer["spans"]
-    return [
-        *(round(answer[name], 4) if name in answer else None for name in ADDED[:2]),
-        [span["start"] for span in spans],
-        [span["end"] for span in spans],
-        [span.get("severity", "major") for span in spans],
-        [round(span["probability"], 4) for span in spans],
-    ]
+    scores = [round(answer[name], 4) if name in answer else None for name in ADDED[:2]]
+    errors: list[Any] = [None] * 4
+    if (spans := answer.get("spans")) is not None:
+        errors = [
+            [span["start"] for span in spans],
+            [span["end"] for span in spans],
+            [span.get("severity", "major") for span in spans],
+            [round(span["probability"], 4) for span in spans if "probability" in span],
+        ]
+    review = answer.get("review")
+    return [*scores, *errors, *((review.decision, review.note) if review else (None, None))]
 
 
 def _cells(answer: Answer) -> list[str]:
@@ -164,7 +168,7 @@ def _cells(answer: Answer) -> list[str]:
             return " ".join(map(cell, value))
         return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
-    without_errors = ["", "", "-1", "-1", "no-error", ""]
+    without_errors = ["", "", "-1", "-1", "no-error", "", "", ""]
     return [
         default if value == [] else cell(value)
         for value, default in zip(_values(answer), without_errors)

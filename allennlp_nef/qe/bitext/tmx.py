@@ -42,9 +42,9 @@ def read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
                 for old in side.findall("{*}prop"):
                     if old.get("type") == _OWN:
                         side.remove(old)
-                if "error" not in answer:
+                if text := summary(answer):
                     new = side.makeelement(side.tag.replace("tuv", "prop"), {"type": _OWN})
-                    new.text, new.tail = summary(answer), side.text
+                    new.text, new.tail = text, side.text
                     side.insert(0, new)
         write_xml(path, tree, draft)
 

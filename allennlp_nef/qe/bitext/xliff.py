@@ -13,6 +13,12 @@ from allennlp_nef.qe.bitext.xml import parse, text_of, write_xml
 
 _FINAL = ("final", "signed-off")  # states of translations that nobody is to change
 _OWN = "allennlp_nef"  # `from` or `id` of our notes
+# What a decision changes: of a target in XLIFF 1.2, and of a segment in XLIFF 2.
+_STATES_1 = {"accept": {"state": "signed-off"}, "reject": {"state": "needs-translation"}}
+_STATES_2 = {
+    "accept": {"state": "reviewed"},
+    "reject": {"state": "initial", "subState": f"{_OWN}:rejected"},
+}
 
 
 def read_xliff(path: str, skip_final: bool) -> Bitext:
@@ -43,7 +49,7 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
             segments.append(SegmentPair(name, place, pair.source, pair.target, *languages))
 
     def write(draft: Path, answers: Iterable[Answer]) -> None:
-        _add_notes(pairs, answers, is_1=version[0] == "1")
+        _annotate(pairs, answers, is_1=version[0] == "1")
         write_xml(path, tree, draft)
 
     return Bitext(segments, *_languages(files[0]), write=write)
@@ -67,6 +73,8 @@ class _Pair(NamedTuple):
     source: str
     target: str
     is_final: bool
+    holder: Any
+    """The element with the state: a target, or in XLIFF 2 a segment."""
 
 
 def _pairs_of_xliff_1(file: Any) -> Iterator[_Pair]:
@@ -87,9 +95,9 @@ def _pairs_of_xliff_1(file: Any) -> Iterator[_Pair]:
         if sources and "".join("".join(targets.values()).split()) == "".join(whole.split()):
             for mid in {**sources, **targets}:
                 texts = sources.get(mid, ""), targets.get(mid, "")
-                yield _Pair(unit, f", segment {mid}", *texts, is_final)
+                yield _Pair(unit, f", segment {mid}", *texts, is_final, target)
         else:
-            yield _Pair(unit, "", text_of(source, contents), whole, is_final)
+            yield _Pair(unit, "", text_of(source, contents), whole, is_final, target)
 
 
 def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str]:
@@ -113,23 +121,26 @@ def _pairs_of_xliff_2(file: Any) -> Iterator[_Pair]:
             source, target = (
                 text_of(segment.find("{*}" + side), contents) for side in ("source", "target")
             )
-            yield _Pair(unit, label, source, target, segment.get("state") in _FINAL)
+            is_final = segment.get("state") in _FINAL
+            yield _Pair(unit, label, source, target, is_final, segment)
 
 
-def _add_notes(pairs: Sequence[_Pair], answers: Iterable[Answer], is_1: bool) -> None:
-    """Adds a note to each unit, in place of the note of an earlier review."""
+def _annotate(pairs: Sequence[_Pair], answers: Iterable[Answer], is_1: bool) -> None:
+    """Adds a note to each unit, in place of the note of an earlier review, and sets the states that were decided on."""
     if is_1:
         own = {"from": _OWN, "annotates": "target"}
     else:
         own = {"id": _OWN, "category": "quality-estimation", "appliesTo": "target"}
-    for unit, group in groupby(zip(pairs, answers), key=lambda item: item[0].unit):
+    for unit, items in groupby(zip(pairs, answers), key=lambda item: item[0].unit):
+        group = list(items)
         lines = [
-            f"{label}: {summary(answer)}"
-            if (label := pair.label.removeprefix(", "))
-            else summary(answer)
+            ": ".join(filter(None, (pair.label.removeprefix(", "), text)))
             for pair, answer in group
-            if "error" not in answer
+            if (text := summary(answer))
         ]
+        for holder, parts in groupby(group, key=lambda item: item[0].holder):
+            reviews = [answer.get("review") for _, answer in parts]
+            _set_state(holder, [review.decision if review else None for review in reviews], is_1)
         for note in unit.findall("{*}note") if is_1 else unit.findall("{*}notes/{*}note"):
             if _OWN in (note.get("from"), note.get("id")):
                 note.getparent().remove(note)
@@ -139,9 +150,9 @@ def _add_notes(pairs: Sequence[_Pair], answers: Iterable[Answer], is_1: bool) ->
             note = unit.makeelement(f"{namespace}note", own, unit.nsmap)
             note.text = "\n".join(lines)
             if is_1:
-                target = unit.find("{*}target")
-                note.tail = target.tail
-                unit.insert(unit.index(target) + 1, note)
+                last = list(unit.iterchildren("{*}source", "{*}seg-source", "{*}target"))[-1]
+                note.tail = last.tail
+                unit.insert(unit.index(last) + 1, note)
             else:
                 if notes is None:  # before the data and the segments
                     notes = unit.makeelement(f"{namespace}notes", nsmap=unit.nsmap)
@@ -152,3 +163,12 @@ def _add_notes(pairs: Sequence[_Pair], answers: Iterable[Answer], is_1: bool) ->
                 notes.append(note)
         elif notes is not None and not len(notes):
             unit.remove(notes)  # XLIFF 2 has no empty notes
+
+
+def _set_state(holder: Any, decisions: Sequence[str | None], is_1: bool) -> None:
+    """Sets the state of a target or segment: rejected if one of its parts is, accepted if all are."""
+    decision = "reject" if "reject" in decisions else decisions[0]
+    if holder is None or decision is None or None in decisions and decision == "accept":
+        return
+    holder.attrib.pop("state-qualifier" if is_1 else "subState", None)
+    holder.attrib.update((_STATES_1 if is_1 else _STATES_2)[decision])

@@ -15,7 +15,8 @@
   const scored = all.filter(isScored);
   const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
-  let reviewed = {}; // what the reviewer did, by the number of the sentence: `decision`, `note`, `tags` by word
+  // What the reviewer did, by the number of the sentence: `decision`, `note`, `tags` by word.
+  let reviewed = Object.fromEntries(all.filter((i) => sentences[i].reviewed).map((i) => [i, sentences[i].reviewed]));
   let threshold = null; // null: the tags are those of the model
   let shown = []; // the numbers of the sentences that pass the filters, in order
   let current = -1; // the sentence that has, or had, the focus
@@ -27,7 +28,7 @@
   const say = (text) => (status.textContent = text);
 
   try {
-    reviewed = JSON.parse(localStorage.getItem(STORE)) ?? {};
+    reviewed = JSON.parse(localStorage.getItem(STORE)) ?? reviewed;
   } catch (error) {
     console.warn(error);
   }
@@ -63,35 +64,25 @@
 
   const labelOf = (i, j) => reviewed[i]?.tags?.[j] ?? predicted(i, j);
 
-  /** The errors of a sentence: adjacent words with the same label, and the mean of their probabilities of BAD. */
-  function spansOf(i, label = (j) => labelOf(i, j)) {
+  /** The errors of a sentence: adjacent words with the same label, as lists of words. */
+  function errorsOf(i, label = (j) => labelOf(i, j)) {
     const { words, bad } = sentences[i];
-    const spans = [];
-    (bad ?? []).forEach((probability, j) => {
-      const [start, end] = [words[2 * j], words[2 * j + 1]];
-      const last = spans.at(-1);
-      if (!label(j)) return;
-      if (last?.label === label(j) && last.words.at(-1) === j - 1 && start < end) {
-        last.words.push(j);
-        last.sum += probability;
-        last.end = end;
-      } else spans.push({ start, end, label: label(j), words: [j], sum: probability });
-    });
-    return spans.map((span) => ({ ...span, probability: span.sum / span.words.length }));
+    const found = [];
+    for (const j of bad.keys()) {
+      const joins = j > 0 && label(j) === label(j - 1) && words[j][0] < words[j][1];
+      if (label(j)) joins ? found.at(-1).push(j) : found.push([j]);
+    }
+    return found;
   }
 
   /** The words of the other side that a word is aligned with. */
   function alignedWith(i, j, side) {
-    const pairs = Array.from({ length: sentences[i].links.length / 2 }, (_, k) => sentences[i].links.slice(2 * k, 2 * k + 2));
     const [own, other] = side === "target" ? [1, 0] : [0, 1];
-    return pairs.filter((pair) => pair[own] === j).map((pair) => pair[other]);
+    return sentences[i].links.filter((pair) => pair[own] === j).map((pair) => pair[other]);
   }
 
-  function wordsOf(i, side) {
-    const places = sentences[i][side === "target" ? "words" : "source_words"];
-    const slice = slicer(sentences[i][side]);
-    return Array.from({ length: places.length / 2 }, (_, k) => slice(places[2 * k], places[2 * k + 1]) || "<EOS>");
-  }
+  const placesOf = (i, side) => sentences[i][side === "target" ? "words" : "source_words"];
+  const wordsOf = (i, side) => placesOf(i, side).map((place) => slicer(sentences[i][side])(...place) || "<EOS>");
 
   function about(i, j) {
     const sources = wordsOf(i, "source");
@@ -157,6 +148,8 @@
     actions.push(button("note", note ? "Edit the note" : "Note"));
     if (isScored(i)) actions.push(button("mark", "Mark the word", i === current && word >= 0 ? {} : { hidden: "" }));
     const parts = [head, element("div", { class: "pair" }, sideOf(i, "source"), sideOf(i, "target"))];
+    const findings = sentences[i].checks ?? [];
+    if (findings.length) parts.push(element("ul", { class: "checks", "aria-label": "Checks" }, ...findings.map((each) => element("li", {}, capital(each[2])))));
     if (note) parts.push(element("p", { class: "own-note", dir: "auto" }, note));
     return [...parts, element("div", { class: "actions" }, ...actions)];
   }
@@ -171,29 +164,28 @@
 
   /** A text with its words and, in a translation, its errors. */
   function textOf(i, side) {
-    const places = sentences[i][side === "target" ? "words" : "source_words"];
     const slice = slicer(sentences[i][side]);
-    const spanAt = new Map(side === "target" ? spansOf(i).flatMap((span) => span.words.map((j) => [j, span])) : []);
+    const [errors, findings] = side === "target" ? [errorsOf(i), sentences[i].checks] : [[], []];
     const nodes = [];
     let [mark, end] = [null, 0];
-    for (let j = 0; 2 * j < places.length; j += 1) {
-      const [start, stop] = [places[2 * j], places[2 * j + 1]];
-      const span = spanAt.get(j);
-      const isNew = span?.words[0] === j;
-      if (!span || isNew) mark = null;
-      (mark ?? nodes)[mark ? "append" : "push"](slice(end, start));
-      if (isNew) {
-        mark = element("mark", { class: `bad ${labels[span.label]}` });
+    const add = (node) => (mark ? mark.append(node) : nodes.push(node));
+    placesOf(i, side).forEach(([start, stop], j) => {
+      const error = errors.find((words) => words.includes(j));
+      if (!error || error[0] === j) mark = null;
+      add(slice(end, start));
+      if (error?.[0] === j) {
+        mark = element("mark", { class: `bad ${labels[labelOf(i, j)]}` });
         nodes.push(mark);
       }
-      const text = slice(start, stop) || (span ? "missing" : "");
-      (mark ?? nodes)[mark ? "append" : "push"](element("span", { class: "word", "data-word": j }, text));
-      if (span?.words.at(-1) === j) {
-        const severity = `${labels[span.label]} ${decimals(span.probability)}`;
-        mark.append(NO_BREAK, element("span", { class: "severity", dir: "ltr" }, severity));
+      const isChecked = findings.some(([from, to]) => from < stop && start < to);
+      const text = slice(start, stop) || (error ? "missing" : "");
+      add(element("span", { class: isChecked ? "word checked" : "word", "data-word": j }, text));
+      if (error?.at(-1) === j) {
+        const probability = Math.max(...error.map((k) => sentences[i].bad[k]));
+        mark.append(NO_BREAK, element("span", { class: "severity", dir: "ltr" }, `${labels[labelOf(i, j)]} ${decimals(probability)}`));
       }
       end = stop;
-    }
+    });
     return [...nodes, slice(end)];
   }
 
@@ -293,42 +285,27 @@
 
   // Export
 
-  const COLUMNS = ["id", "decision", "note", "predicted_hter", "expected_bad_share", "source", "target", "start_ids", "end_ids", "errors"];
-
-  /** A reviewed sentence. An accepted one has only the errors that the reviewer marked. */
+  /** A reviewed sentence, as `allennlp_nef.qe.decisions` describes it. */
   function recordOf(i) {
-    const { name, source, target, hter, expected_bad_share, links } = sentences[i];
+    const { name, source, target, words, hter, expected_bad_share } = sentences[i];
     const { decision = null, note = "", tags = {} } = reviewed[i];
-    const facts = { id: name, decision, note, predicted_hter: hter, expected_bad_share, source, target };
-    if (!isScored(i)) return { ...facts, spans: [] };
-    const label = (j) => (decision === "accept" ? (tags[j] ?? 0) : labelOf(i, j));
-    const tokens = wordsOf(i, "target");
     const slice = slicer(target);
-    const severity = (number) => (labels[number] === "BAD" ? "major" : labels[number]);
-    return {
-      ...facts,
-      source_tokens: wordsOf(i, "source"),
-      tokens,
-      tags: tokens.map((_, j) => labels[label(j)]),
-      alignments: Array.from({ length: links.length / 2 }, (_, k) => links.slice(2 * k, 2 * k + 2)),
-      threshold: threshold ?? data.threshold,
-      spans: spansOf(i, label).map(({ start, end, label: own }) => ({ start, end, text: slice(start, end), severity: severity(own) })),
-    };
+    const label = (j) => (decision === "accept" ? (tags[j] ?? 0) : labelOf(i, j));
+    const spans = (isScored(i) ? errorsOf(i, label) : []).map((error) => {
+      const [start, end] = [words[error[0]][0], words[error.at(-1)][1]];
+      const severity = labels[label(error[0])];
+      return { start, end, text: slice(start, end), severity: severity === "BAD" ? "major" : severity };
+    });
+    const isKnown = decision === "accept" || (decision === "reject" && spans.length);
+    return { id: name, decision, note, predicted_hter: hter, expected_bad_share, source, target, spans: isKnown ? spans : null };
   }
 
-  function rowOf(i) {
-    const { spans, ...facts } = recordOf(i);
-    const column = (name, none) => spans.map((span) => span[name]).join(" ") || none;
-    const cells = { ...facts, start_ids: column("start", "-1"), end_ids: column("end", "-1"), errors: column("severity", "no-error") };
-    return COLUMNS.map((name) => String(cells[name] ?? "").replace(/[\t\r\n]/g, " ")).join("\t");
-  }
-
-  function save(ending) {
+  function save() {
     const numbers = Object.keys(reviewed).map(Number);
     if (!numbers.length) return say("There is nothing to export yet: no sentence has a decision or a note.");
-    const lines = ending === "tsv" ? [COLUMNS.join("\t"), ...numbers.map(rowOf)] : numbers.map((i) => JSON.stringify(recordOf(i)));
-    const url = URL.createObjectURL(new Blob([lines.map((line) => `${line}\n`).join("")], { type: "text/plain;charset=utf-8" }));
-    element("a", { download: `${data.title}.decisions.${ending}`, href: url }).click();
+    const lines = numbers.map((i) => `${JSON.stringify(recordOf(i))}\n`);
+    const url = URL.createObjectURL(new Blob([lines.join("")], { type: "text/plain;charset=utf-8" }));
+    element("a", { download: `${data.title}.decisions.jsonl`, href: url }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
     say(`Exported ${plural(numbers.length, "sentence")}.`);
   }
@@ -341,14 +318,12 @@
   const top = Math.max(0.1, Math.ceil(Math.max(0, ...scored.map((i) => sentences[i].risk)) * 10 - 1e-9) / 10); // of the risks
   const search = element("input", { type: "text", id: "search", dir: "auto", autocomplete: "off", spellcheck: "false" });
   const ofSeverity = Object.fromEntries(severities.map((label) => [label, `With ${label} errors`]));
-  const errors = select("errors", { "": "All", any: "With errors", ...ofSeverity, none: "Without errors" });
+  const errors = select("errors", { "": "All", any: "With errors", ...ofSeverity, check: "With findings of checks", none: "Without errors" });
   const decisions = select("decisions", { "": "All", open: "Open", accept: "Accepted", reject: "Rejected", note: "With a note" });
   const order = select("order", { risk: "By risk", file: "As in the file" });
   const least = element("input", { type: "number", id: "least", min: 0, max: top, step: "any" });
   const filters = [search, errors, decisions, least];
   const texts = sentences.map(({ source, target }) => `${source}\n${target}`.toLowerCase());
-  const riskOf = (i) => sentences[i].risk ?? 9; // those without a score come first
-  const byRisk = all.toSorted((a, b) => riskOf(b) - riskOf(a));
 
   function passes(i) {
     const { decision, note } = reviewed[i] ?? {};
@@ -356,13 +331,14 @@
     if (!texts[i].includes(search.value.trim().toLowerCase())) return false;
     if (decisions.value && !{ open: !decision, note }[decisions.value] && decision !== decisions.value) return false;
     if (!errors.value) return true;
+    if (errors.value === "check") return Boolean(sentences[i].checks?.length);
     const marked = (sentences[i].bad ?? []).map((_, j) => labelOf(i, j)).filter(Boolean);
     if (errors.value === "none") return isScored(i) && marked.length === 0;
     return marked.some((label) => errors.value === "any" || labels[label] === errors.value);
   }
 
   function filter() {
-    shown = (order.value === "risk" ? byRisk : all).filter(passes);
+    shown = (order.value === "risk" ? data.order : all).filter(passes);
     if (current >= 0 && !shown.includes(current)) [current, word] = [-1, -1];
     shown.forEach((i, place) => {
       cards[i].setAttribute("aria-posinset", place + 1);
@@ -409,7 +385,7 @@
       if (errors.value) filter();
     });
   }
-  const HINT = "A word is marked if its probability of BAD reaches the threshold. The number of an error is the mean of its words.";
+  const HINT = "A word is marked if its probability of BAD reaches the threshold. The number of an error is the highest of its words.";
   const slider = Quality.thresholdOf(data.threshold, data.threshold_from, flagged, moveThreshold, HINT);
 
   // The page
@@ -471,12 +447,9 @@
     ...[field(least, "Risk from"), field(order, "Order"), clearFilters],
   );
   const keys = Object.entries(KEYS).flatMap(([key, text]) => [element("span", {}, element("kbd", {}, key), ` ${text}`), " "]);
-  const exports = Object.entries({ tsv: "Export TSV", jsonl: "Export JSON lines" }).map(([ending, text]) => {
-    const button = element("button", { type: "button" }, text);
-    button.addEventListener("click", () => save(ending));
-    return button;
-  });
-  const bar = element("div", { class: "review-bar" }, done, status, element("div", { class: "exports" }, ...exports));
+  const button = element("button", { type: "button" }, "Export decisions");
+  button.addEventListener("click", save);
+  const bar = element("div", { class: "review-bar" }, done, status, element("div", { class: "exports" }, button));
   document.body.append(
     element("header", {}, element("h1", {}, data.title), element("p", {}, introduction)),
     element("main", { class: "review" }, panel, slider, element("p", { class: "keys" }, ...keys), bar, list),
