@@ -4,6 +4,7 @@ import codecs
 import hashlib
 import io
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -15,13 +16,16 @@ import pyarrow
 import ray
 from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import get_weights_path
-from pyarrow.fs import FileSystem, FileType
+from pyarrow import parquet
+from pyarrow.fs import FileSelector, FileSystem, FileType
 from ray.data.block import BlockAccessor
 from ray.data.datasource import BlockBasedFileDatasink, FileBasedDatasource
 
 from allennlp_nef.corpora.tagger import ERROR, Tagger
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path
+
+logger = logging.getLogger(__name__)
 
 FORMATS = {".txt": "text", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
 LINE = "line"
@@ -123,7 +127,8 @@ def tag_corpus(
 
     # Raises
 
-    `UserError`: an archive, inputs or options that cannot be used, or an input that was finished with other options.
+    `UserError`: an archive, inputs or options that cannot be used, an input that was finished with other options, or an
+    input of which no row can be tagged.
     """
     archive = absolute(archive_path(archive))
     options |= {"archive": archive, "fields": fields, "columns": columns, "trust": trust}
@@ -192,6 +197,15 @@ def tag_corpus(
                 sink = LineSink(target, filesystem=filesystem, file_format="jsonl")
                 tagged.write_datasink(sink)
             filesystem.create_dir(target)  # Ray writes nothing for an input without rows
+            errors = list(errors_in(filesystem, target, kind))
+            wrong = [error for error in errors if error is not None]
+            if wrong and len(wrong) == len(errors):
+                raise UserError(f"{path}: no row can be tagged; the first error is: {wrong[0]}")
+            if wrong:
+                logger.warning(
+                    "%s: %d of %d rows have an error, such as: %s",
+                    *(path, len(wrong), len(errors), wrong[0]),
+                )
             with filesystem.open_output_stream(f"{target}/{MARKER}") as file:
                 file.write(settings)
             yield target
@@ -216,6 +230,18 @@ def _tagger(kind: str) -> type[Tagger]:
 def _arguments(kind: str, options: dict[str, Any], cuda_device: int = -1) -> dict[str, Any]:
     own_format = "text" if kind == "text" else "json"
     return {**options, "input_format": own_format, "cuda_device": cuda_device}
+
+
+def errors_in(filesystem: FileSystem, target: str, kind: str) -> Iterator[str | None]:
+    """The error of each row in the folder of an input, or None."""
+    for each in filesystem.get_file_info(FileSelector(target)):
+        if kind == "parquet":
+            table = parquet.read_table(each.path, columns=[ERROR], filesystem=filesystem)
+            yield from table[ERROR].to_pylist()
+        else:
+            with filesystem.open_input_stream(each.path) as file:
+                for line in io.BufferedReader(file):
+                    yield json.loads(line)[ERROR]
 
 
 def absolute(path: str) -> str:

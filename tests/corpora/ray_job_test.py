@@ -51,7 +51,7 @@ def tag(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_files_are_tagged_and_finished_ones_skipped(tag, tmp_path):
+def test_files_are_tagged_and_finished_ones_skipped(tag, tmp_path, caplog):
     (tmp_path / "a.txt").write_bytes("\n".join(SENTENCES).encode().replace(b"\\xe9", b"\xe9"))
     (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, ROWS)) + "\nno JSON\n")
     columns = {"id": [1, 2], "tokens": [["Anna", "slept"], ["Rome"]]}
@@ -61,6 +61,7 @@ def test_files_are_tagged_and_finished_ones_skipped(tag, tmp_path):
     assert tag(*names, **options) == [f"{name}.tagged" for name in names]
     assert (tmp_path / "dead").exists()  # and its rows went to another worker
 
+    assert "a.txt: 2 of 5 rows" in caplog.text and "c.parquet" not in caplog.text
     out = tmp_path / "out"
     tagged = lines_of(out / "a.txt.tagged")
     assert [row["sentence"] for row in tagged] == SENTENCES
@@ -90,6 +91,15 @@ def test_files_are_tagged_and_finished_ones_skipped(tag, tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2]}), tmp_path / "d.parquet")
     with pytest.raises(UserError):
         tag("d.parquet")
+
+
+@pytest.mark.slow
+def test_an_input_whose_rows_all_fail_is_an_error_and_not_finished(tag, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "Paul slept ."}\n' * 3)
+    with pytest.raises(UserError, match=r"a\.jsonl: .*sentence"):
+        tag("a.jsonl")
+    assert not (tmp_path / "out" / "a.jsonl.tagged" / "_SUCCESS").exists()
+    assert tag("a.jsonl", columns={"sentence": "text"}) == ["a.jsonl.tagged"]
 
 
 @pytest.mark.slow
