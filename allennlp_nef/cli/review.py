@@ -31,10 +31,10 @@ from allennlp_nef.data.text_files import read_objects
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitexts, writer_of
-from allennlp_nef.qe.bitext.base import Answer, base_language
-from allennlp_nef.qe.decisions import Decision, match_decisions, read_decisions
+from allennlp_nef.qe.bitext.segments import Answer, base_language
 from allennlp_nef.qe.file_figures import compare_systems, figures_of, row_of
 from allennlp_nef.qe.report import report_page, words_of
+from allennlp_nef.qe.review_decisions import Decision, match_decisions, read_decisions
 
 logger = logging.getLogger(__name__)
 

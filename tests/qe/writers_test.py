@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import Prediction
+from allennlp_nef.qe.files_to_score import read_word_tags
 from allennlp_nef.qe.reader import WmtWordQeReader
-from allennlp_nef.qe.scored_files import read_word_tags
 from allennlp_nef.qe.spans import ErrorSpan, Segment, read_segments
 from allennlp_nef.qe.writers import WRITERS
 from tests.data.reader_files import PROPERTY

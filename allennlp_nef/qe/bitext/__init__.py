@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from allennlp_nef.errors import DataFormatError, UserError
-from allennlp_nef.qe.bitext.base import Bitext, SegmentPair, Write
 from allennlp_nef.qe.bitext.po import read_po
+from allennlp_nef.qe.bitext.segments import Bitext, SegmentPair, Write
 from allennlp_nef.qe.bitext.tables import read_json_lines, read_table, read_text_pair, write_table
 from allennlp_nef.qe.bitext.tmx import read_tmx
 from allennlp_nef.qe.bitext.xliff import read_xliff

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.bitext.base import (
+from allennlp_nef.qe.bitext.segments import (
     Answer,
     Bitext,
     SegmentPair,

@@ -10,7 +10,7 @@ from typing import Any
 
 from allennlp_nef.data.text_files import read_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.bitext.base import Answer, Bitext, SegmentPair, open_text
+from allennlp_nef.qe.bitext.segments import Answer, Bitext, SegmentPair, open_text
 from allennlp_nef.qe.files import read_parallel
 
 ADDED = (

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext.base import Answer, Bitext, SegmentPair, base_language, summary
+from allennlp_nef.qe.bitext.segments import Answer, Bitext, SegmentPair, base_language, summary
 from allennlp_nef.qe.bitext.xml import parse, text_of, write_xml
 
 _OWN = "x-allennlp_nef"  # the type of our properties

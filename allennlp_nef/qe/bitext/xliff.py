@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext.base import Answer, Bitext, SegmentPair, summary
+from allennlp_nef.qe.bitext.segments import Answer, Bitext, SegmentPair, summary
 from allennlp_nef.qe.bitext.xml import parse, text_of, write_xml
 
 _FINAL = ("final", "signed-off")  # states of translations that nobody is to change

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.errors import DataFormatError, quote, require_extra
-from allennlp_nef.qe.bitext.base import read_bytes, write_bytes
+from allennlp_nef.qe.bitext.segments import read_bytes, write_bytes
 
 _CODES = ("bpt", "ept", "it", "ph", "ut")  # inline elements with code of another format
 _KINDS = ("ctype", "type", "subType")  # attributes that say what a code stands for
