@@ -25,7 +25,12 @@ REFERENCE = {
     ],
     "Tokenizers, indexers, embedders and the word aligner": [
         *("data.tokenizers", "data.affixes", "modules.affixes"),
-        *("pretrained.token_indexer", "pretrained.token_embedder", "qe.pair_embedders"),
+        *(
+            "pretrained.token_indexer",
+            "pretrained.token_embedder",
+            "pretrained.transformer",
+            "qe.pair_embedders",
+        ),
         *("qe.aligner", "qe.callbacks"),
     ],
     "Encoders": [

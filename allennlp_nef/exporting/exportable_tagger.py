@@ -24,7 +24,8 @@ from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
 from allennlp_nef.nn.constrained_softmax import solve
 from allennlp_nef.nn.sketching import SketchState, attention_and_update, sketch, windows
 from allennlp_nef.nn.util import exclude_scores, zero_padding
-from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, WordPiecesEmbedder
+from allennlp_nef.pretrained.token_embedder import WordPiecesEmbedder
+from allennlp_nef.pretrained.transformer import PretrainedTransformer
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.pair_embedders import AlignedPairEmbedder, TransformerPairEmbedder
 

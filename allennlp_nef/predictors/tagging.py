@@ -19,7 +19,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder, 
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.modules.traces import SentenceTrace
 from allennlp_nef.predictors.base import Item, NefPredictor
-from allennlp_nef.pretrained.token_embedder import PretrainedTransformer
+from allennlp_nef.pretrained.transformer import PretrainedTransformer
 
 
 class ShownTrace(SentenceTrace):

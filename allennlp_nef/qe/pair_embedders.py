@@ -11,7 +11,7 @@ from allennlp.nn.util import get_text_field_mask
 from torch import Tensor
 from torch.nn import functional
 
-from allennlp_nef.pretrained.token_embedder import PretrainedTransformer, word_pieces_of
+from allennlp_nef.pretrained.transformer import PretrainedTransformer, word_pieces_of
 from allennlp_nef.qe.aligner import SAME, SAME_PREFIX
 
 NUM_SIMILARITY_FEATURES = 5

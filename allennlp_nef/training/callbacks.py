@@ -9,7 +9,7 @@ from allennlp.training.callbacks import TrainerCallback
 
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.pretrained.loading import TRANSFORMER_FOLDER, load_transformer
-from allennlp_nef.pretrained.token_embedder import PretrainedTransformer
+from allennlp_nef.pretrained.transformer import PretrainedTransformer
 
 
 @TrainerCallback.register("save_transformer")
