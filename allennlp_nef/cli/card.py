@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the name of a data set, such as test, and a JSON file of metrics",
     )
     add("--dataset", metavar="NAME", help="name of the training data")
-    add("--language", nargs="+", metavar="CODE", help="languages, such as es")
+    add("--language", nargs="+", metavar="CODE", help="language codes, such as es")
     add("--license", metavar="ID", help="Hugging Face license ID, such as mit")
     add_trust(parser)
 

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("translations", metavar="MT", help="file of translations")
     add("post_edits", metavar="POST_EDIT", help="file of their post-edits")
-    add("--output", metavar="PREFIX", required=True, help="beginning of the names of the files")
+    add("--output", metavar="PREFIX", required=True, help="prefix of the output files")
     add("--eos", action="store_true", help="n+1 tags: of words and <EOS>, as in WMT22")
 
 

@@ -11,7 +11,7 @@ from allennlp_nef.errors import UserError
 
 SUMMARY = "Print the options of a registered component, or list the components of this package."
 DETAILS = """
-A component is what a config names as a "type", from this package or from AllenNLP:
+A component is anything that a config refers to by "type", in this package or in AllenNLP:
 
     %(prog)s
     %(prog)s neural_easy_first

@@ -292,13 +292,13 @@ With --use-dataset-reader, it is a data path of the model's dataset reader.
 }
 ARGUMENTS = {
     "archive_file": ("ARCHIVE", ARCHIVE_HELP),
-    "cuda_device": ("I", "a GPU, or -1 for the CPU (default = -1)"),
+    "cuda_device": ("I", "GPU number, or -1 for the CPU (default = -1)"),
     "file_friendly_logging": (None, "print the progress on separate lines, and less often"),
     "input_file": ("INPUT", "file or data path, see above"),
     "output_file": ("FILE", "file to write, or - for standard output"),
     "overrides": ("JSON", """changes to the config, such as '{"model.dropout": 0.2}'"""),
     "param_path": ("CONFIG", "training config (.jsonnet)"),
-    "predictor": ("NAME", "predictor (default = the one of the model)"),
+    "predictor": ("NAME", "predictor (default = the model's own)"),
     "predictor_args": ("JSON", "options of the predictor, see above"),
     "serialization_dir": ("FOLDER", "folder for the model and its logs"),
 }

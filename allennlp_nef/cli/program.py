@@ -126,7 +126,7 @@ def record_on_own_line(*args: Any, **options: Any) -> logging.LogRecord:
 
 
 def progress_bars() -> list[Any]:
-    """The progress bars that are shown."""
+    """The active progress bars."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     return list(tqdm._instances)

@@ -1,4 +1,4 @@
-"""`allennlp-nef review`: a report for reviewers of translations, and their files with scores and errors."""
+"""`allennlp-nef review`: an HTML report for reviewers of translations, and annotated copies of their files."""
 
 import argparse
 import json
@@ -71,10 +71,10 @@ _SYSTEMS: list[Column] = [
     ("p", "p_value", _score),
 ]
 
-SUMMARY = "Write a report for reviewers of translations: one page, the riskiest sentences first."
+SUMMARY = "Write an HTML report for reviewers of translations, riskiest sentences first."
 DETAILS = """
 The report is an HTML file that opens in a browser without a server or network. It marks likely errors and saves the
-reviewer's decisions. INPUT is one or several of:
+reviewer's decisions. INPUT is one or more of:
 
     .xlf, .xliff, .sdlxliff, .mqxliff, .mxliff    XLIFF 1.2 and 2
     .tmx, .po                                     TMX, gettext
@@ -82,13 +82,13 @@ reviewer's decisions. INPUT is one or several of:
     SOURCE TARGET                                 two text files, one sentence per line
 
 The scores come from a quality estimation model (--archive) or from its answers (--answers), one JSON object per line as
-written by `predict`. --annotated writes a copy of INPUT with scores and errors, or with the ending .tsv or .csv a
-table; for several inputs, it is a folder of copies. --compare takes the inputs as translations of the same sources by
-several systems and prints the mean score of each with its 95%% bootstrap interval, and the p-value of the difference
-from the best one. The report lists segments that cannot be scored with the reason.
+written by `predict`. --annotated FILE writes a copy of INPUT with scores and errors, or a table if FILE ends in .tsv or
+.csv; for several inputs, it names a folder for the copies. --compare treats the inputs as translations of the same
+sources by different systems. It prints the mean score of each system with its 95%% bootstrap interval, and the p-value
+of its difference from the best system. Segments that cannot be scored are listed in the report with the reason.
 
---decisions puts what a reviewer decided in an earlier report into the copy or into a new report. Decisions about
-segments whose name or text has changed are listed as outdated.
+--decisions copies a reviewer's decisions, exported from an earlier report, to the annotated copy or to a new report.
+Decisions about segments whose name or text has changed are listed as outdated.
 
     %(prog)s translated.xlf --archive runs/qe/model.tar.gz --output report.html --annotated checked.xlf
     %(prog)s test.src test.mt --archive qe-multilingual --annotated scores.tsv
@@ -110,29 +110,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--annotated",
         metavar="FILE",
-        help="INPUT with scores and errors, or .tsv or .csv; a folder for several",
+        help="copy of INPUT with scores and errors, or a .tsv or .csv table; a folder for several inputs",
     )
     add(
-        "--compare", action="store_true", help="compare the inputs as systems with the same sources"
+        "--compare",
+        action="store_true",
+        help="compare the inputs as translations by different systems",
     )
     scores = parser.add_mutually_exclusive_group()
     scores.add_argument("--archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
-    scores.add_argument("--answers", metavar="FILE", help="the answers of a model, one per line")
-    add(
-        "-o", "--overrides", default="", metavar="JSON", help="changes to the config of the archive"
-    )
+    scores.add_argument("--answers", metavar="FILE", help="a model's answers, one per line")
+    add("-o", "--overrides", default="", metavar="JSON", help="changes to the archive's config")
     add(
         "--decisions",
         metavar="FILE",
-        help="decisions that a report exported: --annotated writes them (no model is needed), and a new report "
+        help="decisions exported from a report: --annotated writes them (no model needed), and a new report "
         "starts with them",
     )
     add_threshold(parser)
-    add("--no-checks", action="store_false", dest="checks", help="leave out the checks by rules")
+    add("--no-checks", action="store_false", dest="checks", help="skip the rule-based checks")
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
-    add("--skip-final", action="store_true", help="leave out XLIFF translations that are final")
+    add("--skip-final", action="store_true", help="skip XLIFF translations that are final")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -181,17 +181,18 @@ def review(
     trust: bool = False,
 ) -> dict[str, Any]:
     """
-    Writes a report for reviewers of translations, or the translations with scores and errors, or both.
+    Writes a report for reviewers of translations, annotated copies of their files, or both.
 
-    The parameters are the options of `allennlp-nef review`. Needs one of `archive` and `answers`, or only `decisions`
-    and `annotated`; and at least one of `output`, `annotated` and `compare`. All outputs are written, or none.
+    The parameters are the options of `allennlp-nef review`. Requires `archive` or `answers`, unless
+    `decisions` and `annotated` are given alone, and at least one of `output`, `annotated` and `compare`. Either all
+    outputs are written or none.
 
     # Returns
 
     `dict[str, Any]`
-        The figures of `allennlp_nef.qe.file_figures.figures_of`. For several inputs also the list `files` with the
-        `file` and the figures of each, and with `compare` those of `compare_systems` in the same module. With
-        `decisions` also the number of `decisions`, and the names of `outdated` ones, whose segments changed.
+        The figures of `allennlp_nef.qe.file_figures.figures_of`. For several inputs, also the list `files` with the
+        `file` and the figures of each and, with `compare`, those of `compare_systems` in the same module. With
+        `decisions`, also the number of `decisions`, and the names of the `outdated` ones, whose segments have changed.
 
     # Raises
 
@@ -232,7 +233,7 @@ def review(
     rows = [array("d") for _ in bitexts]
     kept: list[list[Answer]] = []
     failed: list[tuple[str, str]] = []
-    with ExitStack() as stack:  # the outputs are written when it ends without an error
+    with ExitStack() as stack:  # the outputs are written only if it ends without an error
         page = stack.enter_context(writing(Path(output))) if output is not None else None
         for i, bitext in enumerate(bitexts):
             counted = _count(bitext.segments, results, rows[i], failed)
@@ -269,7 +270,9 @@ def review(
 
 
 def _joined(bitexts: Sequence[Bitext]) -> Bitext:
-    """All segments, with unique names. Of several files, their names come first, and languages are those of all."""
+    """Joins bitexts into one. Segment names are unique and, for several files, start with the file name. A language
+    is None if the files do not share it.
+    """
     names = ("source_language", "target_language")
     counts: Counter[str] = Counter()
     segments = []
@@ -289,7 +292,7 @@ def _joined(bitexts: Sequence[Bitext]) -> Bitext:
 
 
 def _copies(annotated: str | None, bitexts: Sequence[Bitext]) -> list[str]:
-    """The path of the annotated copy of each input: that of the option, or for several inputs files in its folder."""
+    """The path of each input's annotated copy: `annotated` or, for several inputs, a file in that folder."""
     if annotated is None:
         return []
     if len(bitexts) == 1:
@@ -315,7 +318,7 @@ def _count(
     rows: "array[float]",
     failed: list[tuple[str, str]],
 ) -> Iterator[Answer]:
-    """The answers to segments. Adds what figures need to `rows`, and the place and the reason of errors to `failed`."""
+    """Yields the answers. Adds their figures to `rows`, and the place and reason of each error to `failed`."""
     for segment, answer in zip(segments, answers):
         rows.extend(row_of(answer))
         if "error" in answer:
@@ -326,7 +329,7 @@ def _count(
 def _predict(
     bitexts: Sequence[Bitext], archive: str, cuda_device: int, options: dict[str, Any]
 ) -> Iterator[Answer]:
-    """The answer of a model to each segment; `{"error": ...}` if it cannot be scored."""
+    """The model's answer for each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
 
     from allennlp_nef.predictors.archives import load_predictor
@@ -380,7 +383,7 @@ def _read_answers(path: str, bitexts: Sequence[Bitext], checks: bool) -> Iterato
 
 
 def _has_types(value: Any, types: Any) -> bool:
-    """Whether a JSON value is of a type, a list of `[types]`, or an object with `{name: types}`."""
+    """Whether a JSON value matches a type, `[types]` for a list, or `{name: types}` for an object."""
     if isinstance(types, list):
         return isinstance(value, list) and all(_has_types(each, types[0]) for each in value)
     if isinstance(types, dict):

@@ -33,16 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("--host", default="127.0.0.1", help="address to listen on")
     add("--port", type=int, default=8000, help="port to listen on")
-    add("--cuda-device", type=int, default=-1, metavar="I", help="a GPU, or -1 for the CPU")
-    add("--predictor", metavar="NAME", help="predictor (default = the one of the model)")
+    add("--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU")
+    add("--predictor", metavar="NAME", help="predictor (default = the model's own)")
     add(
         "--predictor-args",
         metavar="JSON",
         help="""options, see above, such as '{"max_tokens": 200}'""",
     )
-    add(
-        "-o", "--overrides", default="", metavar="JSON", help="changes to the config of the archive"
-    )
+    add("-o", "--overrides", default="", metavar="JSON", help="changes to the archive's config")
     add("--page", metavar="FOLDER", help="a folder with another page")
     add_trust(parser)
 

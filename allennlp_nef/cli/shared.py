@@ -84,7 +84,7 @@ def add_batches(parser: argparse.ArgumentParser) -> None:
         "--batch-size", type=positive, default=64, metavar="N", help="sentences in a batch"
     )
     parser.add_argument(
-        "--cuda-device", type=int, default=-1, metavar="I", help="a GPU, or -1 for the CPU"
+        "--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU"
     )
 
 

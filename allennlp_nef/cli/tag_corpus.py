@@ -22,8 +22,9 @@ INPUT is a file, or a folder of files:
     parquet  columns of the same names
 
 FOLDER gets a folder for each INPUT, with its rows and the fields of the answers, as JSON, or as Parquet for Parquet
-inputs. A row that cannot be tagged has a message in the field `error`, and a warning gives their number. An input of
-which no row can be tagged is an error. If a job is interrupted, run the same command again: it skips finished inputs.
+inputs. A row that cannot be tagged has a message in the field `error`, and a warning gives their number. It is an
+error if no row of an input can be tagged. If a job is interrupted, run the same command again: it skips finished
+inputs.
 
     %(prog)s runs/pos/model.tar.gz a.txt b.txt --output tagged --workers 8
     %(prog)s runs/qe/model.tar.gz s3://data/corpus --format parquet --output s3://data/tagged --workers 64 \\
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--columns",
         metavar="JSON",
-        help="""fields that have other names in the inputs, such as '{"sentence": "text"}'""",
+        help="""fields with other names in the inputs, as {field: name}, such as '{"sentence": "text"}'""",
     )
     add(
         "--predictor-args",

@@ -52,7 +52,7 @@ class TagsField(SequenceLabelField):
     """A `SequenceLabelField` in which a label that the vocabulary does not contain has the index `UNSEEN`.
 
     A model can thus be evaluated on data with labels that its training data lack; it never predicts them. A word whose
-    label is None, because nobody annotated it, has the index `NO_LABEL` and counts neither in losses nor in scores.
+    label is None, because nobody annotated it, has the index `NO_LABEL` and is ignored in losses and scores.
     """
 
     __slots__: list[str] = []

@@ -124,7 +124,7 @@ class NefTagger(Model):
 
         tokens : `TextFieldTensors`
         tags : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
-            The gold labels. `NO_LABEL` counts neither in the loss nor in the metrics. A label that the model does not
+            The gold labels. `NO_LABEL` is ignored in the loss and the metrics. A label that the model does not
             know counts in the metrics, as an error.
         metadata : `Sequence[Mapping[str, Any]]`, optional (default = `None`)
             The `words` of each sentence and, if known, its `tags`.

@@ -209,7 +209,7 @@ class CrfTagHead(SoftmaxTagHead):
         return crf.next_marginals(scores, mask, self.constrained_chain(), tags)
 
     def constrained_chain(self) -> crf.LinearChain:
-        """The chain in which transitions that the constraints rule out are forbidden."""
+        """The chain, with the transitions that violate the constraints forbidden."""
         forbidden = ~self.allowed
         parts = (
             (self.transitions, forbidden[:-2, :-2]),

@@ -33,7 +33,7 @@ class NefTaggerPredictor(TaggingPredictor):
     of the predictor.
 
     The answer has `tokens`, `tags` and the `probabilities` of the tags, and, if the labels are chunk tags, `spans`,
-    each with `start` and `end` (characters of the sentence, or of the words joined by blanks if they are a list),
+    each with `start` and `end` (characters of the sentence, or of the words joined by spaces if they are a list),
     `type`, `text` and `probability`. The answer to a `sentence` has `offsets`, the start and the end of each word. If
     requested, the answer has `label_probabilities` (for each label, its probability for each word), `attention` (steps
     or words x words) and `trace` (a `SentenceTrace` as an object); the last two are `null` if the model has none.

@@ -1,4 +1,4 @@
-"""Rules that find mistakes in a translation without a model, as translation tools do."""
+"""Rule-based checks that find mistakes in a translation without a model, as in translation tools."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from allennlp_nef.data.punctuation import split_punctuation
 
 
 class Finding(NamedTuple):
-    """A mistake at a place in the target, in characters. The place is empty if something is missing."""
+    """A mistake in the target, with its character offsets. They are equal if something is missing."""
 
     kind: str
     start: int
@@ -29,14 +29,14 @@ _GROUPED = r"\d{1,3}(?:[.,'’٬ \u00a0\u2009\u202f]\d{3})+|\d\d?(?:,\d\d)+,\d{3
 _SEPARATORS = ".,'’٫٬\u00a0\u2009\u202f"
 _NUMBER = re.compile(rf"({_GROUPED})(?:[.,٫](\d+))?")
 _INTEGER = re.compile(rf"({_GROUPED})()")
-# How the numbers of a text can be read: 1,000.5, or 1 000.5, or 15.50 as a time. Other numbers, such as 24.12.2020, are
-# integers with something between them.
+# Ways to read the numbers in a text: as 1,000.5, as 1 000.5, or with 15.50 as a time. Other numbers, such as
+# 24.12.2020, are split into integers.
 _READINGS = (
     (re.compile(rf"\d+(?:[{_SEPARATORS}]\d+)*"), _NUMBER),
     (re.compile(rf"\d+(?:[{_SEPARATORS} ]\d+)*"), _NUMBER),
     (re.compile(rf"\d+(?:[{_SEPARATORS}]\d+)*"), _INTEGER),
 )
-# The zeros of words after a number.
+# Words that multiply the number before them by a power of ten.
 _SCALES = {**dict(zip("百千万萬億亿", (2, 3, 4, 4, 8, 8))), "सय": 2, "हजार": 3, "लाख": 5, "करोड": 7}
 _SCALE = re.compile(rf"\s*({'|'.join(_SCALES)})")
 _MONTH = re.compile(r"(\d\d?)(?:\s*[月월]|/\d\d?/\d)|[./-](\d\d?)[./-]")
@@ -52,18 +52,18 @@ _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("«", "»"), ("「", "」"), (
 _ASCII_BRACKETS = str.maketrans("（）［］｛｝", "()[]{}")
 _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 _MAY_REPEAT = {"that", "had", "der", "die", "das", "den", "dem", "sie", "nous", "vous"}
-_MIN_COPY = 3  # words of a copy
-_MIN_RUN = 4  # words that the source and the target have in common by mistake
+_MIN_COPY = 3  # words
+_MIN_RUN = 4  # consecutive source words in the target
 _MAX_REPETITION = 10  # words
 
 
 def _mask(pattern: re.Pattern[str], text: str) -> str:
-    """A text with blanks in place of what a pattern matches."""
+    """Replaces what a pattern matches with spaces."""
     return pattern.sub(lambda match: " " * len(match[0]), text)
 
 
 def _words(text: str) -> Words:
-    """Each Chinese and Japanese character is a word."""
+    """Splits a text into words. Each Chinese or Japanese character is a word."""
     return [(text[a:b], a, b) for a, b in split_punctuation(text, split_cjk=True)]
 
 
@@ -77,7 +77,7 @@ def _script(word: str) -> str:
 def _numbers(
     text: str, digits: re.Pattern[str], number: re.Pattern[str]
 ) -> dict[Decimal, tuple[int, int]]:
-    """The values of the numbers in a text, and the place of each."""
+    """The place of each number in a text, by its value."""
     found: list[tuple[Decimal, int, int]] = []
     for match in digits.finditer(_mask(_PLACEHOLDER, text)):
         start, end = match.span()
@@ -94,7 +94,7 @@ def _numbers(
 
 
 def _are_equal(first: Decimal, second: Decimal) -> bool:
-    """Whether numbers may mean the same: 10 (million) and 10,000,000, 5 (p.m.) and 17, the 90s and 1990."""
+    """Whether two numbers may mean the same thing: 10 (million) and 10,000,000, 5 (p.m.) and 17, the 90s and 1990."""
     low, high = sorted((first, second))
     scale = high / low if low else low
     is_scaled = scale >= 1000 and scale == Decimal(10) ** scale.adjusted()
@@ -104,12 +104,12 @@ def _are_equal(first: Decimal, second: Decimal) -> bool:
 
 
 def _different_numbers(source: str, target: str) -> Places:
-    """The fewest differences in any reading."""
+    """Yields the differences under the readings for which there are the fewest."""
     if not re.search(r"\d", source):
         return
     sides = ([_numbers(text, *reading) for reading in _READINGS] for text in (source, target))
     months = {Decimal(a or b) for text in (source, target) for a, b in _MONTH.findall(text)}
-    # Numbers that the source may have in words.
+    # Numbers up to this limit may be written as Chinese numerals in the source.
     numerals = max(map(len, _NUMERALS.findall(source)), default=0)
     limit = (0, 10)[numerals] if numerals < 2 else Decimal("Infinity")
     differences = []
@@ -119,7 +119,7 @@ def _different_numbers(source: str, target: str) -> Places:
         missing -= {first for first, _ in pairs}
         extra -= {second for _, second in pairs}
         wrong = [ours[value] for value in extra if missing and value > limit]
-        # The target may have short and round numbers in words.
+        # The target may spell out short and round numbers.
         long = [theirs[value] for value in missing if len(value.normalize().as_tuple().digits) > 2]
         differences.append((wrong, long if not wrong else []))
     wrong, long = min(differences, key=lambda each: len(each[0]) + len(each[1]))
@@ -129,12 +129,12 @@ def _different_numbers(source: str, target: str) -> Places:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether a translation changes a word. It keeps names, numbers and code."""
+    """Whether a word should change in translation, unlike names, numbers and code."""
     return word[0].isalpha() and not word[0].isupper() and not re.search(r"[\d.@&]", word)
 
 
 def _is_copy(theirs: Words, ours: Words) -> bool:
-    """Whether the same words stand on both sides, and most of them are plain ones."""
+    """Whether both sides have the same words, and most of them are plain."""
     if [word.lower() for word, *_ in theirs] != [word.lower() for word, *_ in ours]:
         return False
     words = [word for word, *_ in theirs if word[0].isalnum()]
@@ -145,7 +145,7 @@ def _is_copy(theirs: Words, ours: Words) -> bool:
 
 
 def _untranslated(source: str, target: str) -> Places:
-    """Finds a copy, a run of words of the source, and words in a script that the rest of the target does not have."""
+    """Finds copies of the source, runs of its words, and its words in a script that the rest of the target lacks."""
     if _is_copy(_words(source), _words(target)):
         yield 0, len(target), "copy of the source"
         return
@@ -168,7 +168,7 @@ def _untranslated(source: str, target: str) -> Places:
 
 
 def _repeated(text: str) -> Iterator[tuple[int, int]]:
-    """Where words repeat the words before them. Short pieces have no punctuation between them."""
+    """Where words repeat those before them. Short repetitions do not count if they contain punctuation."""
     words, last = _words(text), 0
     keys = [word.lower() for word, *_ in words]
     for i, size in product(range(len(keys)), range(1, _MAX_REPETITION + 1)):
@@ -205,7 +205,7 @@ def _lengths(source: str, target: str) -> Places:
 
 
 def _placeholders(source: str, target: str) -> Places:
-    """Attributes of tags may be translated, so only the names of tags are compared."""
+    """Compares only the names of tags, because their attributes may be translated."""
     found = [
         [(re.sub(r"\s.*(?=/?>)", "", m[0]), *m.span()) for m in _PLACEHOLDER.finditer(text)]
         for text in (source, target)
@@ -242,10 +242,10 @@ CHECKS: dict[str, Callable[[str, str], Places]] = {
     "blanks": _double_blanks,
     "brackets": _brackets,
 }
-"""The kinds of findings, and the function that finds each."""
+"""The function that finds each kind of mistake."""
 
 
 def check(source: str, target: str) -> list[Finding]:
-    """What the checks find in a translation, in the order of the places."""
+    """Runs all checks on a translation. Returns the findings in order of position."""
     found = [Finding(kind, *each) for kind, rule in CHECKS.items() for each in rule(source, target)]
     return sorted(found, key=lambda finding: finding[1:3])

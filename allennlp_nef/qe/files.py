@@ -149,7 +149,7 @@ def _read_objects(path: str, first: Mapping[str, Any], options: ReadOptions) -> 
 
 
 def _text_of(value: Any, where: str) -> str:
-    """A string, or the words of a list, joined by blanks."""
+    """A string, or the words of a list joined by spaces."""
     if isinstance(value, str):
         return value
     words: list[Any] = value if isinstance(value, list) else [None]

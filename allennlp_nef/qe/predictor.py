@@ -51,7 +51,7 @@ class WordQePredictor(TaggingPredictor):
     - `alignments`: the pairs of the request or of the aligner; `alignments_from`: "given", "computed", or "none"
       without an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
-      of the target; of its words joined by blanks if it is a list), `text`, `severity` (if the model predicts it:
+      of the target, or of its words joined by spaces if it is a list), `text`, `severity` (if the model predicts it:
       "minor" or "major") and `probability`, the mean of its words. A BAD `<EOS>` that is not in the text is an empty
       span at its end;
     - `hter`, if the model predicts it: the share of words that have to be edited, from 0 to 1; higher is worse;
@@ -310,7 +310,7 @@ def _text_of(words: str | Sequence[str]) -> str:
 
 
 def _texts_of(metadata: Mapping[str, Any]) -> tuple[str, str]:
-    """The source and the target of an item, without `<EOS>`. Words are joined by blanks."""
+    """The source and the target of an item, without `<EOS>`. Words are joined by spaces."""
     target = metadata.get("text") or metadata.get("target", metadata["words"])
     source, target = metadata.get("texts", (_text_of(metadata["source"]), _text_of(target)))
     return source, target.removesuffix(EOS)

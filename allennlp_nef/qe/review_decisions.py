@@ -1,11 +1,10 @@
 """
-The decisions of a reviewer, which the page of a report exports as JSON lines.
+A reviewer's decisions, exported from a report as JSON lines.
 
 An object has the `id`, `source` and `target` of a segment, `decision` ("accept", "reject" or null), `note`, and
-`spans`: the errors in the target. The errors of accepted segments are those that the reviewer marked, those of rejected
-ones what is marked in the page. `spans` is null if the errors are not known: without a decision, or for a rejected
-segment in which nothing is marked. All others are training data in the format of error spans (see
-`allennlp_nef.qe.spans`).
+`spans`: the errors in the target. Accepted segments contain only the errors that the reviewer marked, rejected ones
+all errors marked on the page. `spans` is null if the errors are unknown: without a decision, or if nothing is marked in
+a rejected segment. All other lines are training data in the format of error spans (see `allennlp_nef.qe.spans`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,12 +27,12 @@ class Decision:
     """The name, the source and the target of the segment."""
     decision: str | None
     note: str
-    """In one line."""
+    """A single line."""
     spans: list[ErrorSpan] | None
-    """The errors; None if they are not known."""
+    """The errors; None if they are unknown."""
 
     def add_to(self, answer: Any) -> dict[str, Any]:
-        """An answer with the decision as `review`, whose errors take the place of the predicted ones."""
+        """A copy of an answer with the decision as `review`. Its errors, if known, replace the predicted ones."""
         if self.spans is None:
             return {**answer, "review": self}
         target = self.key[-1]
@@ -47,7 +46,7 @@ def read_decisions(path: str) -> list[Decision]:
 
     # Raises
 
-    `DataFormatError`: a line is no decision, or the second one about a segment.
+    `DataFormatError`: a line is not a decision, or a segment has more than one.
     """
     lines: dict[str, int] = {}
     decisions = []
@@ -73,14 +72,14 @@ def _decision_of(value: dict[str, Any]) -> Decision:
 
 
 def _id_of(name: str) -> str:
-    """The name of a segment, whatever its state."""
+    """The name of a segment without its state."""
     return name.replace(" (final)", "")
 
 
 def match_decisions(
     decisions: Iterable[Decision], segments: Sequence[SegmentPair]
 ) -> tuple[list[Decision | None], list[Decision]]:
-    """The decision about each segment, and the outdated ones: no segment has their name, source and target."""
+    """The decision about each segment, and the outdated ones, which match no segment's name, source and target."""
     by_key = {decision.key: decision for decision in decisions}
     matched = [by_key.pop((_id_of(s.name), s.source, s.target), None) for s in segments]
     return matched, list(by_key.values())

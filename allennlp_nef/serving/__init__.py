@@ -129,7 +129,7 @@ def create_app(
 
 
 def _weighted_words(request: Any) -> int:
-    """The words of a request that has not been checked. Long texts weigh more, and two CJK characters are a word."""
+    """The words of a request that has not been checked. Long texts weigh more; two CJK characters count as a word."""
     total = 0
     for value in request.values() if isinstance(request, dict) else ():
         words = (

@@ -142,10 +142,10 @@ def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
 class ConllTagsReader(SentenceReader):
     """Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word, tag) and CoNLL-2003
     (word, part of speech, chunk, tag). `read_columns` describes the format. Tags may be IOB1, BIO (IOB2), BIOUL or
-    BIOES; their chunks are those that `conlleval` finds. For the fields of an instance see `SentenceReader`; `sentence`
+    BIOES; chunks are read as in `conlleval`. For the fields of an instance see `SentenceReader`; `sentence`
     is a `ColumnSentence`. Files in `.jsonl` are JSON lines (see `read_tagged_objects`).
 
-    A word whose tag is `?` or empty has no gold tag and counts neither in the loss nor in the scores. A file without
+    A word whose tag is `?` or empty has no gold tag and is ignored in the loss and the scores. A file without
     the tag column is unlabeled, and a warning says so.
 
     # Parameters

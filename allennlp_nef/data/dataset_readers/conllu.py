@@ -215,7 +215,7 @@ class ConlluTagsReader(SentenceReader):
     JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`; `sentence` is a
     `ConlluSentence`.
 
-    A word without UPOS has no gold tag and counts neither in the loss nor in the scores. A file without any value in
+    A word without UPOS has no gold tag and is ignored in the loss and the scores. A file without any value in
     the column is unlabeled, and a warning says so. The column `feats` is empty for most words of some languages, so
     with `feats` a file is unlabeled only if it has no UPOS either.
 

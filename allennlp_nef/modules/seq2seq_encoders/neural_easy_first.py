@@ -47,7 +47,7 @@ class NeuralEasyFirst(TracedEncoder):
     concat_input : `bool`, optional (default = `True`)
         Whether the output is [h; s^N] (Eq. 6) or s^N alone (the ablation of Table 4).
     dropout : `float`, optional (default = `0.0`)
-        Dropout of the output. As in the authors' implementation, there is none inside the steps.
+        Dropout applied to the output. As in the authors' implementation, there is none inside the steps.
     bidirectional : `bool`, optional (default = `True`)
         The value of `is_bidirectional()`: `compose` requires all its encoders to agree.
     """

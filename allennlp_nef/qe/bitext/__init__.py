@@ -1,12 +1,12 @@
 """
 Bitexts: sentences with their translations, in translators' file formats. Scores can be written back into a file.
 
-The page about quality estimation lists the formats and what is added to each. What an earlier review added is replaced,
-and all else stays, with the line ends, the byte order mark and the encoding of the file. Files can be compressed.
+See `docs/quality-estimation.md` for the formats and what is added to each. Anything that an earlier review added is
+replaced; everything else is preserved, including line endings, byte order mark and encoding. Files can be compressed.
 
-The text of XML is what a reader sees: inline elements are left out, and the text in them stays unless it is code of
+The text of an XML file is what a reader sees: inline tags are dropped, but the text in them stays unless it is code in
 another format. Codes for line breaks, tabs and blocks separate words. A segment without a translation has an empty
-target. Units of XLIFF with `translate="no"`, their own or that of a group around them, are left out.
+target. XLIFF units with `translate="no"`, their own or inherited from a group, are skipped.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _ENDINGS = (*_XLIFF, ".tmx", ".po", *_TABLES, ".jsonl")
 
 
 def _ending(path: str) -> str:
-    """The ending of a file of one of the formats, without `.gz`; empty for any other file."""
+    """The extension of a file in one of the formats, without `.gz`; empty for any other file."""
     name = path.lower().removesuffix(".gz")
     return next((ending for ending in _ENDINGS if name.endswith(ending)), "")
 
@@ -38,7 +38,7 @@ def read_bitexts(
     target_language: str | None = None,
     skip_final: bool = False,
 ) -> list[Bitext]:
-    """Reads bitexts: see `read_bitext`. Of files in no format of bitexts, two are one: sources and translations."""
+    """Reads bitexts (see `read_bitext`). Two files in other formats are one bitext: sources and translations."""
     bitexts, rest = [], list(paths)
     while rest:
         number = 1 if _ending(rest[0]) or len(rest) == 1 or _ending(rest[1]) else 2
@@ -56,8 +56,9 @@ def read_bitext(
     """
     Reads a file in one of the formats, or two files of lines: sources and translations.
 
-    Languages such as "en" choose two texts of TMX, and can name columns. `skip_final` leaves out XLIFF segments in the
-    state final or signed-off, and approved units. Raises a `DataFormatError` for other files, and without segments.
+    Language codes such as "en" select the two languages of a TMX file, and can be column names. `skip_final` skips
+    approved XLIFF units and segments in the state final or signed-off. Raises a `DataFormatError` if the file has
+    another format or no segments.
     """
     path, ending, languages = paths[-1], _ending(paths[0]), (source_language, target_language)
     if len(paths) == 2:
@@ -83,8 +84,8 @@ def read_bitext(
 
 
 def writer_of(bitext: Bitext, path: str) -> Write:
-    """The function that writes a bitext with scores: in its own format, or as a table. Raises a `UserError` if two text
-    files are to be written as anything but a table."""
+    """The function that writes a bitext with scores: in its own format, or as a table. Raises a `UserError`
+    if two text files would be written as anything but a table."""
     if _ending(path) in _TABLES and _ending(bitext.path) not in _TABLES:
         return partial(write_table, segments=bitext.segments)
     if bitext.write is None:

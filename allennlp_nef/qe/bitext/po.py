@@ -1,4 +1,4 @@
-"""PO files of gettext. They are read and written line by line, so that all other lines stay as they are."""
+"""gettext PO files. They are read and written line by line, so that all other lines are unchanged."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from allennlp_nef.qe.bitext.segments import (
     write_bytes,
 )
 
-_OWN = "# allennlp_nef: "  # comments of translators stay when a file is updated
+_OWN = "# allennlp_nef: "  # translators' comments survive updates of a file
 _FIELD = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d\])?)\s*)?"((?:[^"\\]++|\\.)*+)"')
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -27,11 +27,11 @@ class _Entry(NamedTuple):
     start: int
     """The index of its first line that is not a comment."""
     texts: dict[str, str]
-    """By their keywords."""
+    """The texts by keyword, such as `msgid`."""
 
 
 def read_po(path: str) -> Bitext:
-    """Reads the messages of a file. Each plural is a segment; obsolete messages are left out."""
+    """Reads the messages of a file. Each plural form is a segment; obsolete messages are skipped."""
     content = read_bytes(path)
     declared = re.search(rb"charset=([\w-]+)", content)
     encoding = declared[1].decode() if declared and declared[1] != b"CHARSET" else "utf-8"
@@ -74,7 +74,7 @@ def read_po(path: str) -> Bitext:
 
 
 def _entries(path: str, lines: Sequence[str]) -> Iterator[_Entry]:
-    """The messages, with the header, and without comments and obsolete messages."""
+    """The messages, including the header. Comments and obsolete messages are skipped."""
     entries: list[_Entry] = []
     keyword = ""
     for index, line in enumerate(lines):

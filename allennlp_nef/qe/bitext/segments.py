@@ -1,4 +1,4 @@
-"""What every format of bitexts shares: segments, files that can be compressed, languages and scores in words."""
+"""What all bitext formats share: segments, compressed files, languages and summaries of scores."""
 
 import gzip
 import re
@@ -12,8 +12,8 @@ from typing import IO, Any
 from allennlp_nef.errors import DataFormatError
 
 Answer = Mapping[str, Any]
-"""The answer of the predictor for a segment; `{"error": ...}` for one without a score. `review` is a `Decision`."""
-# Languages that are known under another code.
+"""The predictor's answer for a segment; `{"error": ...}` if it has no score. `review` is a `Decision`."""
+# Language codes, each with another code for the language.
 _ALIASES = dict(
     pair.split(":")
     for pair in [
@@ -37,7 +37,7 @@ class SegmentPair:
     """A sentence and its translation. Either may be empty."""
 
     name: str
-    """A name for people, such as "line 3", "unit 7" or, if its state in XLIFF is final, "unit 7 (final)"."""
+    """A readable name, such as "line 3", "unit 7" or, if its state in XLIFF is final, "unit 7 (final)"."""
     place: str
     """Its file and line, such as "a.tsv:3"."""
     source: str
@@ -58,7 +58,7 @@ class SegmentPair:
 
 
 Write = Callable[[Path, Iterable[Answer]], None]
-"""Writes a file again with the scores and errors of answers, one for each segment."""
+"""Writes a copy of a file with the scores and errors of answers, one per segment."""
 
 
 @dataclass
@@ -69,9 +69,9 @@ class Bitext:
     source_language: str | None = None
     target_language: str | None = None
     write: Write | None = None
-    """None for two text files, which have no place for scores: see `tables.write_table`."""
+    """None for two text files, which cannot hold scores: see `tables.write_table`."""
     path: str = ""
-    """The file; of two text files, the one with translations."""
+    """The file; for two text files, the translations."""
 
 
 def base_language(code: str) -> str:
@@ -81,7 +81,7 @@ def base_language(code: str) -> str:
 
 
 def _opener(path: str | Path) -> Callable[..., IO[Any]]:
-    """The function that opens a file, which is compressed if its name ends in `.gz`."""
+    """The function that opens a file: `gzip.open` if its name ends in `.gz`."""
     return gzip.open if str(path).endswith(".gz") else open
 
 
@@ -100,14 +100,14 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def open_text(path: Path, original: str | None = None) -> IO[Any]:
-    """Opens a UTF-8 file for writing, with a byte order mark if the original has one. Line ends are written as they
+    """Opens a UTF-8 file for writing, with a byte order mark if the original has one. Line endings are written as they
     are."""
     has_mark = original is not None and read_bytes(original, 3) == BOM_UTF8
     return _opener(path)(path, "wt", encoding="utf-8-sig" if has_mark else "utf-8", newline="")
 
 
 def summary(answer: Answer) -> str:
-    """An answer in words, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"; perhaps empty."""
+    """A summary of an answer, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"; may be empty."""
     names = {"hter": "predicted HTER", "expected_bad_share": "expected share of BAD words"}
     parts = [f"{names[name]} {answer[name]:.2f}" for name in names if name in answer]
     if review := answer.get("review"):

@@ -18,7 +18,7 @@ ADDED = (
     *("decision", "reviewer_note"),
 )
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
-# The names of columns and of JSON fields, the preferred ones first; see `_column`.
+# The names of columns and of JSON fields, in order of preference; see `_column`.
 SOURCES = ["source", "src", "original", "orig", "input"]
 TARGETS = [
     *[
@@ -35,7 +35,7 @@ TARGETS = [
     ],
     *["tokens", "postedit", "pe", "reference", "ref"],
 ]
-_SAMPLE = 100  # lines that show the delimiter of a .csv file
+_SAMPLE = 100  # lines for detecting the delimiter of a .csv file
 _TSV: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
 
 
@@ -51,8 +51,8 @@ def read_text_pair(source: str, target: str) -> Bitext:
 
 def _column(names: Iterable[str], wanted: Sequence[str]) -> int | None:
     """
-    The index of the first of the wanted names. Only letters and digits count, and "Source text", "source_segment" and
-    "SOURCE (en)" are "source".
+    The index of the first of the wanted names. Only letters and digits count, so "Source text", "source_segment" and
+    "SOURCE (en)" all match "source".
     """
     keys = [re.sub(r"\(.*?\)|\[.*?\]|[\W_]", "", name).lower() for name in names]
     keys = [re.sub("(text|segment|sentence|string)$", "", key) for key in keys]
@@ -60,7 +60,7 @@ def _column(names: Iterable[str], wanted: Sequence[str]) -> int | None:
 
 
 def _columns(names: Sequence[str], languages: Sequence[str | None]) -> tuple[int, int] | None:
-    """The columns of the source and of the translation; None if the names do not tell. Language codes count, too."""
+    """The columns of the source and the translation; None if the names do not say. Language codes are also names."""
     codes = [[re.sub(r"[\W_]", "", code).lower()] if code else [] for code in languages]
     source, target = (
         _column(names, [*known, *own]) for known, own in zip((SOURCES, TARGETS), codes)
@@ -70,9 +70,9 @@ def _columns(names: Sequence[str], languages: Sequence[str | None]) -> tuple[int
 
 def read_table(path: str, source_language: str | None, target_language: str | None) -> Bitext:
     """
-    Reads a table with tabs, or for `.csv` with commas or semicolons. Blank lines are skipped.
+    Reads a table separated by tabs or, for `.csv`, by commas or semicolons. Blank lines are skipped.
 
-    The first row may name the columns. Otherwise there are two, and perhaps those of an earlier review.
+    The first row may name the columns. Otherwise there are two, optionally followed by those of an earlier review.
     """
     languages = (source_language, target_language)
     sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
@@ -109,7 +109,7 @@ def _is_csv(path: str) -> bool:
 
 
 def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
-    """The delimiter of a `.csv` file: with it, rows have names, or two columns, or an equal number of columns."""
+    """The delimiter of a `.csv` file: one that gives known names, or else two columns, or else rows of equal length."""
 
     def rank(delimiter: str) -> tuple[bool, bool, bool]:
         try:
@@ -140,13 +140,13 @@ def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]
 
 
 def _is_annotated(cells: Sequence[str]) -> bool:
-    """Whether a row without names has two columns and those of a review."""
+    """Whether the first row of a table without names has two columns followed by those of a review."""
     ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t(accept|reject)?\t.*"
     return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(ours, "\t".join(cells[2:])))
 
 
 def _values(answer: Answer) -> list[Any]:
-    """The values of the columns `ADDED`, lists for errors; None stands for an empty cell."""
+    """The values of the columns `ADDED`: lists in error columns, and None for an empty cell."""
     scores = [round(answer[name], 4) if name in answer else None for name in ADDED[:2]]
     errors: list[Any] = [None] * 4
     if (spans := answer.get("spans")) is not None:
@@ -176,7 +176,7 @@ def _cells(answer: Answer) -> list[str]:
 
 
 def write_table(draft: Path, answers: Iterable[Answer], segments: Iterable[SegmentPair]) -> None:
-    """Writes segments and their scores as a table with names. In a `.tsv` file, tabs and line ends become blanks."""
+    """Writes segments and their scores as a table with a header. In a `.tsv` file, tabs and newlines become spaces."""
     is_csv = _is_csv(draft.name)
     dialect = {} if is_csv else _TSV
     with open_text(draft) as file:
@@ -189,7 +189,7 @@ def write_table(draft: Path, answers: Iterable[Answer], segments: Iterable[Segme
 
 
 def read_json_lines(path: str, source_language: str | None, target_language: str | None) -> Bitext:
-    """Reads JSON objects with a source and a translation, each a string or a list of words, such as answers."""
+    """Reads JSON objects, such as answers, with a source and a translation: strings or lists of words."""
     segments = []
     for number, value in read_objects(path):
         place = f"{path}:{number}"
@@ -219,7 +219,7 @@ def read_json_lines(path: str, source_language: str | None, target_language: str
 
 
 def _text(value: Any) -> str | None:
-    """A string, or the words of a list joined by blanks; None for anything else."""
+    """A string, or the words of a list joined by spaces; None for anything else."""
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return " ".join(value)
     return value if isinstance(value, str) else None

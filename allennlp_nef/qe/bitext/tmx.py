@@ -12,11 +12,11 @@ _OWN = "x-allennlp_nef"  # the type of our properties
 
 
 def read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
-    """Reads two of the languages of a file. The header can name the source language."""
+    """Reads a pair of languages from a file. The source language defaults to that of the header."""
     tree = parse(path)
     root = tree.getroot()
     units = [(unit, unit.findall("{*}tuv")) for unit in root.iter("{*}tu")]
-    # The codes of the file, by what is equal in all spellings of a code.
+    # The language codes of the file, by their normalized spelling.
     languages = {_language_of(side): _code_of(side) for _, sides in units for side in sides}
     default = root.xpath("string(*[local-name() = 'header']/@srclang)").replace("*all*", "")
     sources = _choose(path, "--source-language", source or default, languages)
@@ -56,17 +56,17 @@ def _code_of(side: Any) -> str:
 
 
 def _language_of(side: Any) -> str:
-    """The language of a text in one spelling, such as "en-us" for "EN_US"."""
+    """The normalized language code of a text, such as "en-us" for "EN_US"."""
     return _code_of(side).replace("_", "-").lower()
 
 
 def _choose(path: str, option: str, wanted: str | None, languages: Mapping[str, str]) -> list[str]:
     """
-    The codes of the wanted language; by default, the only code.
+    The codes in the file that match the wanted language; by default, the only code.
 
-    They are those of the language and its variants, such as "en" and "en-us" for "en"; or else those of the same
-    language under another code, such as "he" for "iw"; or else the language without a variant, such as "en" for
-    "en-us".
+    These are the language and its variants, such as "en" and "en-us" for "en"; if there are none, other codes for the
+    same language, such as "he" for "iw"; and if there are none of these, the language without a variant, such as "en"
+    for "en-us".
     """
     code = (wanted or "").replace("_", "-").lower()
     same = [other for other in languages if base_language(other) == base_language(code)]

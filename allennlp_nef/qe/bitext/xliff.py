@@ -11,9 +11,9 @@ from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.bitext.segments import Answer, Bitext, SegmentPair, summary
 from allennlp_nef.qe.bitext.xml import parse, text_of, write_xml
 
-_FINAL = ("final", "signed-off")  # states of translations that nobody is to change
+_FINAL = ("final", "signed-off")  # states of translations that should not change
 _OWN = "allennlp_nef"  # `from` or `id` of our notes
-# What a decision changes: of a target in XLIFF 1.2, and of a segment in XLIFF 2.
+# The attributes that a decision sets: on a target in XLIFF 1.2, on a segment in XLIFF 2.
 _STATES_1 = {"accept": {"state": "signed-off"}, "reject": {"state": "needs-translation"}}
 _STATES_2 = {
     "accept": {"state": "reviewed"},
@@ -22,7 +22,7 @@ _STATES_2 = {
 
 
 def read_xliff(path: str, skip_final: bool) -> Bitext:
-    """Reads the units of a file, without those that are not to be translated."""
+    """Reads the units of a file, except those marked `translate="no"`."""
     tree = parse(path)
     root = tree.getroot()
     version = root.get("version") or re.sub(r".*:document:", "", root.tag.rpartition("}")[0])
@@ -65,11 +65,11 @@ def _languages(file: Any) -> tuple[str | None, str | None]:
 
 
 class _Pair(NamedTuple):
-    """A segment of a unit of XLIFF."""
+    """A segment of an XLIFF unit."""
 
     unit: Any
     label: str
-    """The name within the unit; empty if the unit is one segment."""
+    """The name within the unit; empty if the unit is a single segment."""
     source: str
     target: str
     is_final: bool
@@ -79,8 +79,8 @@ class _Pair(NamedTuple):
 
 def _pairs_of_xliff_1(file: Any) -> Iterator[_Pair]:
     """
-    Segments are paired by their `mid`, in the order of the source. A unit is one pair if it is not segmented, if a part
-    of its translation is in no segment, or if a `mid` is missing or repeated.
+    Segments are paired by their `mid`, in the order of the source. A unit is one pair if it is not segmented, if part
+    of its translation is outside any segment, or if a `mid` is missing or repeated.
     """
     tags = file.iterfind(".//{*}tag-defs/{*}tag")  # of SDLXLIFF
     contents = {tag.get("id"): "".join(tag.itertext()) for tag in tags}
@@ -101,7 +101,7 @@ def _pairs_of_xliff_1(file: Any) -> Iterator[_Pair]:
 
 
 def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str]:
-    """The texts of the segments in an element, without segments in other segments; empty if a `mid` is not unique."""
+    """The texts of the segments in an element, ignoring nested segments; empty if a `mid` is missing or repeated."""
     if element is None:
         return {}
     own = "local-name() = 'mrk' and @mtype = 'seg'"
@@ -111,7 +111,7 @@ def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str
 
 
 def _pairs_of_xliff_2(file: Any) -> Iterator[_Pair]:
-    """A segment holds its source and its target, whatever the `order` of the targets; `ignorable` text is skipped."""
+    """Pairs the source and the target in each segment. The `order` of targets and `ignorable` text are ignored."""
     for unit in file.iter("{*}unit"):
         data = unit.iterfind("{*}originalData/{*}data")
         contents = {each.get("id"): "".join(each.itertext()) for each in data}
@@ -126,7 +126,7 @@ def _pairs_of_xliff_2(file: Any) -> Iterator[_Pair]:
 
 
 def _annotate(pairs: Sequence[_Pair], answers: Iterable[Answer], is_1: bool) -> None:
-    """Adds a note to each unit, in place of the note of an earlier review, and sets the states that were decided on."""
+    """Adds a note to each unit, replacing that of an earlier review, and sets the states according to decisions."""
     if is_1:
         own = {"from": _OWN, "annotates": "target"}
     else:
@@ -162,11 +162,11 @@ def _annotate(pairs: Sequence[_Pair], answers: Iterable[Answer], is_1: bool) -> 
                     unit.insert(unit.index(first), notes)
                 notes.append(note)
         elif notes is not None and not len(notes):
-            unit.remove(notes)  # XLIFF 2 has no empty notes
+            unit.remove(notes)  # XLIFF 2 allows no empty notes
 
 
 def _set_state(holder: Any, decisions: Sequence[str | None], is_1: bool) -> None:
-    """Sets the state of a target or segment: rejected if one of its parts is, accepted if all are."""
+    """Sets the state of a target or segment: rejected if any of its parts is, accepted if all are."""
     decision = "reject" if "reject" in decisions else decisions[0]
     if holder is None or decision is None or None in decisions and decision == "accept":
         return

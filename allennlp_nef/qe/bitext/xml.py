@@ -1,4 +1,4 @@
-"""XML files and their text. Elements are those of lxml; "{*}" stands for any namespace."""
+"""XML files and their text. Elements are lxml elements; "{*}" matches any namespace."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 from allennlp_nef.errors import DataFormatError, quote, require_extra
 from allennlp_nef.qe.bitext.segments import read_bytes, write_bytes
 
-_CODES = ("bpt", "ept", "it", "ph", "ut")  # inline elements with code of another format
+_CODES = ("bpt", "ept", "it", "ph", "ut")  # inline elements with code in another format
 _KINDS = ("ctype", "type", "subType")  # attributes that say what a code stands for
 _SHOWN = ("equiv-text", "equiv", "equivStart", "disp", "dispStart")  # attributes with its content
 # What separates words: codes of these kinds, such as "lb", "x-br" or "x-html-br", or with this content: whitespace,
@@ -34,7 +34,7 @@ def parse(path: str) -> Any:
     content = read_bytes(path)
     options = {"resolve_entities": False, "no_network": True, "strip_cdata": False}
     try:
-        # What comes before the root element can declare entities, so it is read with all limits of lxml.
+        # What comes before the root element can declare entities, so it is read with lxml's default limits.
         head = etree.XMLPullParser(events=("start",), **options)
         blocks = (content[start : start + 2**16] for start in range(0, len(content), 2**16))
         while not (events := list(head.read_events())) and (block := next(blocks, b"")):
@@ -46,7 +46,7 @@ def parse(path: str) -> Any:
         tree = etree.parse(BytesIO(content), etree.XMLParser(huge_tree=True, **options))
     except etree.XMLSyntaxError as error:
         raise DataFormatError(f"{path}:{error.lineno}: expected XML ({error.msg})") from None
-    except OSError as error:  # bytes that are not in the encoding
+    except OSError as error:  # bytes that are invalid in the encoding
         raise DataFormatError(f"{path}: expected XML ({error})") from None
     for entity in tree.iter(etree.Entity):
         line = entity.getparent().sourceline
@@ -55,7 +55,7 @@ def parse(path: str) -> Any:
 
 
 def write_xml(path: str, tree: Any, draft: Path) -> None:
-    """Writes a tree in the encoding of the file that it was read from, with its line ends and byte order mark."""
+    """Writes a tree with the encoding, line endings and byte order mark of the file that it was read from."""
     from lxml import etree
 
     encoding = tree.docinfo.encoding or "utf-8"
@@ -73,8 +73,8 @@ def text_of(element: Any, contents: Mapping[str, str] | None = None) -> str:
     """
     The text of an element as a reader sees it; empty for None.
 
-    Inline elements for a line break, a tab or another block separate words: a line end takes their place. Deleted text
-    of SDLXLIFF is left out. `contents` are the contents of codes that are kept elsewhere in the file, by their ids.
+    Inline elements for line breaks, tabs and blocks separate words: they become newlines. Text that is marked as
+    deleted in SDLXLIFF is skipped. `contents` maps ids to the contents of codes that are stored elsewhere in the file.
     """
     if element is None:
         return ""
