@@ -87,7 +87,7 @@ def test_errors_name_the_line_and_keep_the_output(nef, ner_archive, tmp_path, ca
     locale = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     command = [sys.executable, "-m", "allennlp_nef", "predict", ner_archive, good, *options]
     subprocess.run([*command, "--output-file", output], env=locale, cwd=ROOT, check=True)
-    words = [line.split(" ")[0] for line in output.read_text("utf-8").split("\n\n")]
+    words = [line.split("\t")[0] for line in output.read_text("utf-8").split("\n\n")]
     assert words == ["Anna", "\u0142odz", ""]
 
 
