@@ -31,17 +31,8 @@ def archive(tmp_path_factory):
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(name, text):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return str(tmp_path / name)
-
-    return write
-
-
-@pytest.fixture
-def tsv(write):
-    return write("a.tsv", "".join(f"{source}\t{target}\n" for source, target in PAIRS))
+def tsv(write_text):
+    return write_text("a.tsv", "".join(f"{source}\t{target}\n" for source, target in PAIRS))
 
 
 def content_of(path):
@@ -77,20 +68,20 @@ def test_a_report_and_a_table_have_what_the_predictor_answers(tsv, archive, tmp_
     assert rows[2][2:] == [""] * 8
 
 
-def test_answers_in_a_file_give_the_same_report(tsv, archive, write, tmp_path):
+def test_answers_in_a_file_give_the_same_report(tsv, archive, write_text, tmp_path):
     predictor = load_predictor(archive, name="word_qe", on_error="skip")
     requests = [{"source": source, "target": target} for source, target in PAIRS]
     lines = "".join(json.dumps(each) + "\n" for each in predictor.predict_batch_json(requests))
     reports = [tmp_path / name for name in ("model.html", "answers.html")]
     figures = review([tsv], archive=archive, output=str(reports[0]))
-    answers = write("answers.jsonl", lines)
+    answers = write_text("answers.jsonl", lines)
     assert review([tsv], answers=answers, output=str(reports[1])) == pytest.approx(figures)
     contents = [content_of(report) for report in reports]
     assert [content.pop("model") for content in contents] == [Path(archive).name, ""]
     assert contents[0] == contents[1]
 
 
-def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write, tmp_path):
+def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write_text, tmp_path):
     pytest.importorskip("lxml", reason="needs the extra xliff")
     unit = '<trans-unit id="{}"><source>{}</source>{}</trans-unit>'
     units = [
@@ -98,7 +89,7 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
         for i, (source, target) in enumerate([PAIRS[2], PAIRS[1]], 1)
     ]
     text = '<xliff version="1.2"><file target-language="de"><body>{}</body></file></xliff>'
-    path = write("a.xlf", text.format("".join(units)))
+    path = write_text("a.xlf", text.format("".join(units)))
     report, annotated = tmp_path / "report.html", tmp_path / "annotated.xlf"
     lines = command(path, "--archive", archive, "--output", report, "--annotated", annotated)
     assert lines[0] == "2 sentences, 1 with a score"
@@ -125,12 +116,12 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
         {"compare": True, "answers": "{errors}"},
     ],
 )
-def test_wrong_options_are_errors(tsv, write, options):
+def test_wrong_options_are_errors(tsv, write_text, options):
     paths = {
         "tsv": tsv,
-        "short": write("short.jsonl", '{"error": "x"}\n'),
-        "long": write("long.jsonl", '{"error": "x"}\n' * 4),
-        "errors": write("errors.jsonl", '{"error": "x"}\n' * 3),
+        "short": write_text("short.jsonl", '{"error": "x"}\n'),
+        "long": write_text("long.jsonl", '{"error": "x"}\n' * 4),
+        "errors": write_text("errors.jsonl", '{"error": "x"}\n' * 3),
     }
     inputs = [path.format(**paths) for path in options.pop("inputs", ["{tsv}"])]
     texts = {name: value.format(**paths) for name, value in options.items() if name != "compare"}
@@ -165,20 +156,20 @@ def test_outputs_replace_neither_inputs_nor_each_other(
         {"alignments": [3]},
     ],
 )
-def test_wrong_answers_are_errors_before_anything_is_written(write, tmp_path, changes):
+def test_wrong_answers_are_errors_before_anything_is_written(write_text, tmp_path, changes):
     good = {**answer_of("das Haus", 0.1, 0.9), "source": ["the", "house"], "spans": []}
-    tsv = write("a.tsv", "the house\tdas Haus\n" * 2)
-    path = write("answers.jsonl", json.dumps(good) + "\n" + json.dumps({**good, **changes}))
+    tsv = write_text("a.tsv", "the house\tdas Haus\n" * 2)
+    path = write_text("answers.jsonl", json.dumps(good) + "\n" + json.dumps({**good, **changes}))
     with pytest.raises(DataFormatError, match=r"(answers\.jsonl|a\.tsv):2: "):
         review([tsv], answers=path, annotated=str(tmp_path / "out.tsv"))
     assert not (tmp_path / "out.tsv").exists()
 
 
-def test_several_files_have_one_report_and_a_line_each(archive, write, tmp_path):
+def test_several_files_have_one_report_and_a_line_each(archive, write_text, tmp_path):
     sources, targets = zip(*PAIRS[:2])
     inputs = [
-        *(write("a.src", "\n".join(sources)), write("a.mt", "\n".join(targets))),
-        write("b.tsv", "source\ttarget\nthe house\tdas Haus\nx\t\n"),
+        *(write_text("a.src", "\n".join(sources)), write_text("a.mt", "\n".join(targets))),
+        write_text("b.tsv", "source\ttarget\nthe house\tdas Haus\nx\t\n"),
     ]
     report, copies = tmp_path / "report.html", tmp_path / "copies"
     lines = command(*inputs, "--archive", archive, "--output", report, "--annotated", copies)
@@ -196,10 +187,10 @@ def test_several_files_have_one_report_and_a_line_each(archive, write, tmp_path)
     assert float(first[2].split("\t")[3]) > 0
 
 
-def test_systems_with_the_same_sources_are_compared(archive, write):
+def test_systems_with_the_same_sources_are_compared(archive, write_text):
     inputs = [
-        write("a.tsv", "the dog barks\tder Hund\nthe house\tdas Haus\n"),
-        write("b.tsv", "the dog barks\tHund\nthe house\t\n"),
+        write_text("a.tsv", "the dog barks\tder Hund\nthe house\tdas Haus\n"),
+        write_text("b.tsv", "the dog barks\tHund\nthe house\t\n"),
     ]
     (line,) = command(*inputs, "--archive", archive, "--compare", "--json")
     first, second = json.loads(line)["files"]
@@ -209,7 +200,7 @@ def test_systems_with_the_same_sources_are_compared(archive, write):
         assert each["mean"] == each["low"] == each["high"] == pytest.approx(share)
         assert (each["compared"], each["score"]) == (1, "expected_bad_share")
     assert {first["p_value"], second["p_value"]} == {None, 1}
-    other = write("c.tsv", "the cat\tdie Katze\n")
+    other = write_text("c.tsv", "the cat\tdie Katze\n")
     with pytest.raises(DataFormatError, match=r"c\.tsv:1: "):
         review([inputs[0], other], archive=archive, compare=True)
 
@@ -233,8 +224,8 @@ def test_files_that_cannot_be_used_leave_the_outputs_alone(archive, tmp_path, na
     assert old.read_text("utf-8") == "old" and sorted(tmp_path.iterdir()) == sorted([old, path])
 
 
-def test_a_translation_without_words_has_a_score(archive, write, tmp_path):
-    tsv = write("a.tsv", "the house\t<EOS>\n")
+def test_a_translation_without_words_has_a_score(archive, write_text, tmp_path):
+    tsv = write_text("a.tsv", "the house\t<EOS>\n")
     lines = command(tsv, "--archive", archive, "--annotated", tmp_path / "out.tsv")
     assert lines[0] == "1 sentences, 1 with a score"
     assert (tmp_path / "out.tsv").read_text().split("\t")[3] == "1.0000"
@@ -253,11 +244,13 @@ def decision_of(number, decision, note="", spans=None):
     return {**fields, "decision": decision, "note": note, "spans": spans}
 
 
-def test_decisions_return_to_the_file_and_to_a_new_report(tsv, archive, write, tmp_path, caplog):
+def test_decisions_return_to_the_file_and_to_a_new_report(
+    tsv, archive, write_text, tmp_path, caplog
+):
     spans = [{"start": 5, "end": 9, "severity": "major"}]
     changed = {**decision_of(2, "accept", spans=[]), "target": "die Katze"}
     made = [decision_of(1, "reject", "wrong\tanimal", spans), changed, decision_of(3, "reject")]
-    decisions = write("d.jsonl", "".join(json.dumps(each) + "\n" for each in made))
+    decisions = write_text("d.jsonl", "".join(json.dumps(each) + "\n" for each in made))
     annotated, report = tmp_path / "reviewed.tsv", tmp_path / "new.html"
     lines = command(tsv, "--decisions", decisions, "--annotated", annotated)
     assert lines == ["3 decisions, 1 outdated: line 2", f"wrote {annotated}"]
@@ -275,16 +268,16 @@ def test_decisions_return_to_the_file_and_to_a_new_report(tsv, archive, write, t
     "changes",
     [{"id": 3}, {"decision": "maybe"}, {"note": None}, {"spans": [{"start": 0, "end": 99}]}, {}],
 )
-def test_wrong_decisions_are_errors_with_their_line(tsv, write, tmp_path, changes):
+def test_wrong_decisions_are_errors_with_their_line(tsv, write_text, tmp_path, changes):
     first = decision_of(1, "accept", spans=[])
-    path = write("d.jsonl", json.dumps(first) + "\n" + json.dumps({**first, **changes}))
+    path = write_text("d.jsonl", json.dumps(first) + "\n" + json.dumps({**first, **changes}))
     with pytest.raises(DataFormatError, match=r"d\.jsonl:2: "):
         review([tsv], decisions=path, annotated=str(tmp_path / "out.tsv"))
     assert not (tmp_path / "out.tsv").exists()
 
 
-def test_segments_with_findings_of_checks_come_first(archive, write, tmp_path):
-    tsv = write("a.tsv", "the dog\tder Hund\nthe house 12\tdas Haus 13\nno\t\n")
+def test_segments_with_findings_of_checks_come_first(archive, write_text, tmp_path):
+    tsv = write_text("a.tsv", "the dog\tder Hund\nthe house 12\tdas Haus 13\nno\t\n")
     report, plain = tmp_path / "a.html", tmp_path / "b.html"
     command(tsv, "--archive", archive, "--output", report)
     command(tsv, "--archive", archive, "--output", plain, "--no-checks")
