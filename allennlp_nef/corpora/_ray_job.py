@@ -197,15 +197,17 @@ def tag_corpus(
                 sink = LineSink(target, filesystem=filesystem, file_format="jsonl")
                 tagged.write_datasink(sink)
             filesystem.create_dir(target)  # Ray writes nothing for an input without rows
-            errors = list(errors_in(filesystem, target, kind))
-            wrong = [error for error in errors if error is not None]
-            if wrong and len(wrong) == len(errors):
-                raise UserError(f"{path}: no row can be tagged; the first error is: {wrong[0]}")
+            number = wrong = 0
+            first = None
+            for error in errors_in(filesystem, target, kind):
+                number += 1
+                wrong += error is not None
+                first = first or error
+            if wrong and wrong == number:
+                raise UserError(f"{path}: no row can be tagged; the first error is: {first}")
             if wrong:
-                logger.warning(
-                    "%s: %d of %d rows have an error, such as: %s",
-                    *(path, len(wrong), len(errors), wrong[0]),
-                )
+                message = "%s: %d of %d rows have an error, such as: %s"
+                logger.warning(message, path, wrong, number, first)
             with filesystem.open_output_stream(f"{target}/{MARKER}") as file:
                 file.write(settings)
             yield target
