@@ -88,6 +88,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="list the N most frequent errors",
     )
+    add(
+        "--language-pair",
+        metavar="PAIR",
+        help="score only this pair, such as en-de, of WMT tables with several",
+    )
     add("--leaderboard", action="store_true", help="print a table, the best system first")
     add("--json", action="store_true", help="print JSON instead of tables")
     add("--encoding", default="utf-8", help="encoding of the files (error spans: always UTF-8)")
@@ -125,6 +130,7 @@ def score_tags(
     seed: int = 0,
     leaderboard: bool = False,
     confusions: int = 0,
+    language_pair: str | None = None,
     encoding: str = "utf-8",
     gold_column: int | None = None,
     predicted_column: int = -1,
@@ -166,13 +172,13 @@ def score_tags(
     elif format == "conllu":
         files = [read_conllu_tags(path, column, encoding) for path in paths]
     elif format == "wmt":
-        files = [read_word_tags(path, encoding) for path in paths]
+        files = [read_word_tags(path, encoding, language_pair) for path in paths]
         files = without_gaps(files, gaps)
         scorer = replace(WORD_QE, item_name=_UNITS.get(files[0].kind or "", "tokens"))
     elif format == "wmt-spans":
-        files, scorer = [read_spans(path) for path in paths], SPANS
+        files, scorer = [read_spans(path, language_pair) for path in paths], SPANS
     else:
-        files = [read_sentence_scores(path, encoding) for path in paths]
+        files = [read_sentence_scores(path, encoding, language_pair) for path in paths]
         scorer = CORRELATIONS
     for file in files[1:]:
         check_line_up(files[0], file)

@@ -91,6 +91,8 @@ class ReadOptions:
     eos: bool = False
     severities: bool = False
     sentence_scores: bool = False
+    language_pair: str | None = None
+    skip_invalid_spans: bool = False
     split_source: Split | None = None
     """Splits raw text into words with offsets. Files with tags or alignments are always split by `split_fields`."""
     split_target: Split | None = None
@@ -165,7 +167,7 @@ def _read_spans(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
     of_source, of_target = (split or _split_at_whitespace for split in splits)
     options = replace(options, split_source=of_source, split_target=of_target)
     path = files["spans"]
-    segments = list(read_segments(path))
+    segments = list(read_segments(path, options.language_pair, options.skip_invalid_spans))
     others = {part: file for part, file in files.items() if part != "spans"}
     rows = list(read_parallel(others)) if others else [({}, {})] * len(segments)
     if len(rows) != len(segments):

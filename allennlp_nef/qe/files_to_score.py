@@ -14,12 +14,14 @@ from allennlp_nef.qe.spans import ErrorSpan, read_segments
 LEFT_OUT = "hallucination"
 
 
-def read_word_tags(path: str, encoding: str = "utf-8") -> ScoredFile:
+def read_word_tags(
+    path: str, encoding: str = "utf-8", language_pair: str | None = None
+) -> ScoredFile:
     """OK and BAD in a `.tags` file or in a table of WMT. A `LEFT_OUT` sentence has this one tag."""
     file = ScoredFile(path, [])
     lines = list(read_lines(path, encoding))
     if any("\t" in line and not {OK, BAD}.issuperset(line.split()) for _, line in lines):
-        _read_word_table(file, encoding)
+        _read_word_table(file, encoding, language_pair)
         return file
     for number, line in lines:
         tags = line.split()
@@ -28,8 +30,8 @@ def read_word_tags(path: str, encoding: str = "utf-8") -> ScoredFile:
     return file
 
 
-def _read_word_table(file: ScoredFile, encoding: str) -> None:
-    rows = read_table(file.path, (5, 6, 7), encoding).rows
+def _read_word_table(file: ScoredFile, encoding: str, language_pair: str | None) -> None:
+    rows = read_table(file.path, (5, 6, 7), encoding, language_pair).rows
     for line, cells in rows:
         *names, sentence, index, word, tag = cells
         words = [(index, word, tag)]
@@ -59,10 +61,10 @@ def _read_word_table(file: ScoredFile, encoding: str) -> None:
             last.words.append(word)
 
 
-def read_spans(path: str) -> ScoredFile:
+def read_spans(path: str, language_pair: str | None = None) -> ScoredFile:
     """The `character_tags` of the translations in a file of error spans."""
     file = ScoredFile(path, [])
-    for segment in read_segments(path):
+    for segment in read_segments(path, language_pair):
         if segment.spans is None:
             raise DataFormatError(f"{path}:{segment.line}: expected error spans, got none")
         tags = character_tags(segment.target, segment.spans)
@@ -87,11 +89,13 @@ def character_tags(text: str, spans: Sequence[ErrorSpan]) -> list[str]:
     return ["+".join(sorted(of_character)) for of_character in severities]
 
 
-def read_sentence_scores(path: str, encoding: str = "utf-8") -> ScoredFile:
+def read_sentence_scores(
+    path: str, encoding: str = "utf-8", language_pair: str | None = None
+) -> ScoredFile:
     """The numbers in a file with one per line, or in a table of WMT."""
     file, rows = ScoredFile(path, []), list(read_lines(path, encoding))
     if any("\t" in line for _, line in rows):
-        table = read_table(path, (4,), encoding).rows
+        table = read_table(path, (4,), encoding, language_pair).rows
         file.language_pair, system = table[0][1][:2]
         for index, (line, cells) in enumerate(table):
             expected = [file.language_pair, system, str(index)]

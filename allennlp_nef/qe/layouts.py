@@ -192,9 +192,15 @@ class Table(NamedTuple):
     """The line number and the cells of each row, without a line of column names."""
 
 
-def read_table(path: str, widths: Sequence[int], encoding: str = "utf-8") -> Table:
+def read_table(
+    path: str,
+    widths: Sequence[int],
+    encoding: str = "utf-8",
+    language_pair: str | None = None,
+) -> Table:
     """Reads a table whose layout is known by its number of columns, which is one of the `widths`: 5, 6 or 7 for words,
-    7 or 9 for spans, 4 for scores. Rows may end in a tab.
+    7 or 9 for spans, 4 for scores. Rows may end in a tab. If a language pair is given, rows of other pairs are left
+    out; tables without a column for it, which have 5 or 9 columns, are read whole.
 
     # Raises
 
@@ -229,4 +235,11 @@ def read_table(path: str, widths: Sequence[int], encoding: str = "utf-8") -> Tab
         del rows[0]
     if not rows:
         raise DataFormatError(f"{path}:1: expected a table with at least one row, got none")
+    if language_pair is not None and len(rows[0][1]) not in (5, 9):
+        pairs = sorted({cells[0] for _, cells in rows})
+        rows = [row for row in rows if row[1][0] == language_pair]
+        if not rows:
+            raise DataFormatError(
+                f"{path}:1: expected rows of {quote(language_pair)}, got {', '.join(pairs)}"
+            )
     return Table(tuple(header), rows)

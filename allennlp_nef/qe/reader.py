@@ -80,6 +80,12 @@ class WmtWordQeReader(NefDatasetReader):
         Whether the tags of error spans are OK, minor and major instead of OK and BAD.
     sentence_scores : `bool`, optional (default = `False`)
         Whether to read the scores of sentences: HTER from `.hter`, or 1 - ESA / 100 from files of error spans.
+    language_pair : `str`, optional (default = `None`, all)
+        Reads only this pair, such as `en-de`, of files of error spans that contain several. The part `source` then has
+        a line for each sentence of this pair.
+    skip_invalid_spans : `bool`, optional (default = `False`)
+        Whether to leave out sentences with an error span that is not within its text, as the data of WMT23 contain, and
+        to warn with their number. By default, such a span is an error.
     max_tokens, label_namespace, max_instances
         See `NefDatasetReader`. `max_tokens` does not count gaps and the `<EOS>` of the option `eos`.
     """
@@ -100,6 +106,8 @@ class WmtWordQeReader(NefDatasetReader):
         target_tokenizer: Tokenizer | None = None,
         severities: bool = False,
         sentence_scores: bool = False,
+        language_pair: str | None = None,
+        skip_invalid_spans: bool = False,
         max_tokens: int | None = None,
         label_namespace: str = "labels",
         max_instances: int | None = None,
@@ -116,6 +124,8 @@ class WmtWordQeReader(NefDatasetReader):
         self.severities = severities
         self.word_similarity = word_similarity
         self.sentence_scores = sentence_scores
+        self.language_pair = language_pair
+        self.skip_invalid_spans = skip_invalid_spans
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.aligner: WordAligner | None = None
@@ -144,15 +154,27 @@ class WmtWordQeReader(NefDatasetReader):
             eos=self.eos,
             severities=self.severities,
             sentence_scores=self.sentence_scores,
+            language_pair=self.language_pair,
+            skip_invalid_spans=self.skip_invalid_spans,
             split_source=self.split_source if self.source_tokenizer else None,
             split_target=self.split_target if self.target_tokenizer else None,
         )
         has_warned = self.aligner is not None or not self.needs_alignments
+        num_read = num_skipped = 0
         for example in read_examples(file_path, options):
+            num_read += 1
+            if example.segment is not None and not example.segment.is_valid:
+                num_skipped += 1
+                continue
             if example.alignments is None and not has_warned:
                 self.warn("%s: no word alignments; all words count as unaligned.", file_path)
                 has_warned = True
             yield example
+        if num_skipped:
+            self.warn(
+                "%s: skipped %d of %d sentences, which have a span outside of their text.",
+                *(file_path, num_skipped, num_read),
+            )
 
     def split_source(self, text: str) -> tuple[list[str], Offsets]:
         """The words of a raw source, and the start and the end of each."""

@@ -5,13 +5,15 @@ and its severity. An empty span marks an omission before the word to its right, 
 files are read:
 
 - Tables of WMT23 (see `layouts`): starts, ends and severities, each separated by blanks; `-1`, `-1` and `no-error` for
-  a sentence without errors. Only the development data contain the source.
+  a sentence without errors. Only the development data contain the source. The sentences of each language pair are
+  counted from 0.
 - JSON lines of error span annotation (ESA, WMT24), one translation per line: `pair`, `doc`, `segment`, `system`,
   `domain`, `source`, `target`, `spans` (`start`, `end`, `severity`), `omission` (the severity of something missing,
   which has no place in the text, or null), `score` (0 to 100), `protocol`. The severity `critical` counts as major.
   Spans that are `undecided` are left out: annotators delete a span by setting this state.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,6 +25,10 @@ from allennlp_nef.qe.layouts import BAD, EOS, FIRST_NAMES, OK, SEVERITIES, read_
 NO_ERROR = "no-error"
 _UNDECIDED = "undecided"
 Offsets = Sequence[tuple[int, int]]
+
+
+class SpanOutsideTextError(ValueError):
+    """A span is not within its text."""
 
 
 class ErrorSpan(NamedTuple):
@@ -70,41 +76,59 @@ class Segment:
     protocol: str = "ESA"
     line: int = 0
     """The line of the file, from 1."""
+    is_valid: bool = True
+    """False if a span is not within the text. Such a segment has no spans."""
 
 
-def read_segments(path: str) -> Iterator[Segment]:
+def read_segments(
+    path: str, language_pair: str | None = None, allow_invalid: bool = False
+) -> Iterator[Segment]:
     """The translations of a `.jsonl` file in the format ESA, or of a table of WMT23.
+
+    # Parameters
+
+    language_pair : `str`, optional (default = `None`, all)
+        Leaves out translations of other pairs. Those whose pair is not known are kept.
+    allow_invalid : `bool`, optional (default = `False`)
+        Whether spans can lie outside of their texts; see `Segment.is_valid`.
 
     # Raises
 
     `DataFormatError`: a field is missing or wrong, or a span is not within its text.
     """
     if not is_json_lines(path):
-        yield from _read_table(path)
+        yield from _read_table(path, language_pair, allow_invalid)
         return
-    for number, segment in parse_lines(path, lambda line: segment_of(parse_object(line))):
+    for number, segment in parse_lines(
+        path, lambda line: segment_of(parse_object(line), allow_invalid)
+    ):
         segment.line = number
-        yield segment
+        if language_pair is None or segment.pair in ("", language_pair):
+            yield segment
 
 
-def _read_table(path: str) -> Iterator[Segment]:
-    for index, (line, cells) in enumerate(read_table(path, (7, 9)).rows):
+def _read_table(path: str, language_pair: str | None, allow_invalid: bool) -> Iterator[Segment]:
+    numbers: Counter[str] = Counter()
+    for line, cells in read_table(path, (7, 9), language_pair=language_pair).rows:
         *names, text = cells[:-3]
-        if len(cells) == 7 and names[2] != str(index):
+        if len(cells) == 7 and names[2] != str(numbers[names[0]]):
             raise DataFormatError(
-                f"{path}:{line}: expected sentence {index}, got {quote(names[2])}"
+                f"{path}:{line}: expected sentence {numbers[names[0]]}, got {quote(names[2])}"
             )
+        numbers[names[0]] += 1
+        spans = None
         try:
             spans = _spans_of(text, cells[-3:])
         except ValueError as error:
-            raise DataFormatError(f"{path}:{line}: {error}") from error
+            if not (allow_invalid and isinstance(error, SpanOutsideTextError)):
+                raise DataFormatError(f"{path}:{line}: {error}") from error
         if len(cells) == 7:
             segment = Segment(text, None, spans, pair=names[0])
             segment.system, segment.number = names[1:]
         else:
             segment = Segment(text, names[-1], spans)
             segment.system, segment.document, segment.number = names[:3]
-        segment.line = line
+        segment.line, segment.is_valid = line, spans is not None
         yield segment
 
 
@@ -123,16 +147,21 @@ def _spans_of(text: str, cells: Sequence[str]) -> list[ErrorSpan]:
     return [checked_span(int(a), int(b), severity, text) for a, b, severity in zip(*columns)]
 
 
-def segment_of(value: dict[str, Any]) -> Segment:
+def segment_of(value: dict[str, Any], allow_invalid: bool = False) -> Segment:
     """The segment of a JSON object. Raises `ValueError`."""
     source, target = (_field(value, name, str) for name in ("source", "target"))
-    spans = None
+    spans, is_valid = None, True
     if value.get("spans") is not None:
-        spans = [
-            checked_span(_field(span, "start", int), _field(span, "end", int), severity, target)
-            for span in _field(value, "spans", list)
-            if (severity := _field(span, "severity", str)) != _UNDECIDED
-        ]
+        try:
+            spans = [
+                checked_span(_field(span, "start", int), _field(span, "end", int), severity, target)
+                for span in _field(value, "spans", list)
+                if (severity := _field(span, "severity", str)) != _UNDECIDED
+            ]
+        except SpanOutsideTextError:
+            if not allow_invalid:
+                raise
+            is_valid = False
     elif value.get("tags") is not None:
         raise ValueError(
             "expected spans (or, without severities, tags in all objects), got only tags"
@@ -149,6 +178,7 @@ def segment_of(value: dict[str, Any]) -> Segment:
     return Segment(
         *(target, source, spans, omission, score, pair, document, number, system, domain),
         protocol=protocol or "ESA",
+        is_valid=is_valid,
     )
 
 
@@ -160,7 +190,8 @@ def _field(value: Any, name: str, kind: type) -> Any:
 
 
 def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
-    """The span of an error in a text. Raises `ValueError` if it is not within the text or its severity is not known.
+    """The span of an error in a text. Raises `ValueError` if its severity is not known, `SpanOutsideTextError` if it is
+    not within the text.
 
     A span that ends one character after the text is cut: the development data of WMT23 contain one.
     """
@@ -170,7 +201,9 @@ def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
     if end == len(text) + 1:
         end -= 1
     if not 0 <= start <= end <= len(text):
-        raise ValueError(f"expected a span within {len(text)} characters, got {start} to {end}")
+        raise SpanOutsideTextError(
+            f"expected a span within {len(text)} characters, got {start} to {end}"
+        )
     return ErrorSpan(start, end, severity)
 
 

@@ -267,6 +267,16 @@ class TestWordsOfWmt:
         gold, path = write_text("gold", "OK BAD\nOK OK\n"), write_text("p", text)
         assert place_of(gold, [path], format="wmt") == (path, line)
 
+    def test_one_language_pair_of_several_is_scored(self, write_text):
+        gold = rows(GOLD) + rows(GOLD).replace("en-de", "en-ru")
+        predicted = rows(noisy(0.2, 1)) + rows(noisy(0.4, 2)).replace("en-de", "en-ru")
+        gold, predicted = write_text("gold", gold), write_text("p", predicted)
+        files = write_text("a", lines(GOLD)), [write_text("b", lines(noisy(0.4, 2)))]
+        of_pair = scores_of(gold, [predicted], format="wmt", language_pair="en-ru")
+        assert of_pair == scores_of(*files, format="wmt")
+        line = len(rows(GOLD).splitlines()) + 1
+        assert place_of(gold, [predicted], format="wmt") == (gold, line)
+
     def test_files_of_different_kinds_languages_and_words_do_not_line_up(self, write_text):
         gold = write_text("gold", rows(GOLD))
         for change in (("mt", "gap"), ("en-de", "en-ru")):

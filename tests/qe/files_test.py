@@ -284,6 +284,15 @@ class TestErrorSpans:
         (example,) = read({"spans": gold, "source": source})
         assert (example.target, example.tags) == (["ja!"], ["BAD"])
 
+    def test_source_has_the_lines_of_the_language_pair(self, write_text):
+        row = "{}\tgold\t{}\tja\t0\t{}\tminor\n".format
+        rows = row("he-en", 0, 1) + row("en-de", 0, 9) + row("en-de", 1, 1)
+        path = {"spans": write_text("a.tsv", GOLD + rows), "source": write_text("a.src", "a\nb\n")}
+        first, second = read(path, language_pair="en-de", skip_invalid_spans=True)
+        assert (first.source, first.tags, first.segment.is_valid) == (["a"], None, False)
+        assert (second.source, second.tags, second.segment.is_valid) == (["b"], ["BAD"], True)
+        assert place_of_error(path, language_pair="en-de") == ("tsv", 3)
+
     def test_omissions_and_scores_of_esa(self, write_text):
         line = {"source": "a", "target": "x y", "spans": [], "omission": "minor", "score": 90}
         text = "".join(json.dumps({**line, **each}) + "\n" for each in ({}, {"spans": None}))

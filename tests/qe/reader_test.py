@@ -219,6 +219,17 @@ def path(tmp_path_factory):
     return path
 
 
+def test_sentences_with_spans_outside_of_their_texts_are_skipped_on_request(write_text, caplog):
+    outside = development_row(spans="0\t99\tmajor")
+    path = write_text("a.tsv", DEVELOPMENT + outside + development_row() + outside)
+    with pytest.raises(DataFormatError, match=f"{path}:2: "):
+        read(path)
+    (metadata,) = read(path, aligner=False, skip_invalid_spans=True)
+    assert metadata["tags"] == ["OK", "BAD", "BAD"]
+    (warning,) = warnings_of(caplog)
+    assert "2 of 3" in warning
+
+
 class TestAligner:
     def test_files_without_alignments_are_aligned(self, path, tmp_path, caplog):
         prefix = write(tmp_path, good_files())

@@ -61,6 +61,17 @@ class TestTables:
         assert error_line(write_text("a.tsv", f"{GOLD}{first}en-de\tgold\t1\tabc\t{spans}\n")) == 3
         assert error_line(write_text("a.tsv", GOLD + first + first)) == 3  # the order of sentences
 
+    @pytest.mark.parametrize("pair, pairs", [(None, ["en-de", "he-en"]), ("he-en", ["he-en"])])
+    def test_each_language_pair_is_counted_from_0(self, write_text, pair, pairs):
+        rows = "en-de\tgold\t0\tja\t0\t1\tminor\nhe-en\tgold\t0\tyes\t-1\t-1\tno-error\n"
+        segments = read_segments(write_text("a.tsv", GOLD + rows), pair)
+        assert [segment.pair for segment in segments] == pairs
+
+    def test_unknown_language_pair_is_an_error(self, write_text):
+        path = write_text("a.tsv", GOLD + "en-de\tgold\t0\tja\t0\t1\tminor\n")
+        with pytest.raises(DataFormatError, match=f"{path}:1: .*'zh-en', got en-de"):
+            list(read_segments(path, "zh-en"))
+
     def test_other_column_names_are_an_error_that_tells_the_known_ones(self, write_text):
         path = write_text("a.tsv", GOLD.replace("lp", "languages").replace("sid", "0"))
         with pytest.raises(DataFormatError, match=f"{path}:1: .* lp or mt_system"):
