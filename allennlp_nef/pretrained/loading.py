@@ -40,12 +40,44 @@ def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
 
 
 def load_pretrained(auto_class: Any, model_name: str, **options: Any) -> Any:
-    """Calls `from_pretrained` of an auto class of transformers; raises a `ConfigurationError` if nothing is found."""
+    """Calls `from_pretrained` of an auto class of transformers; raises a `ConfigurationError` if nothing is found.
+    Only downloads show progress bars.
+    """
+    from huggingface_hub.utils import enable_progress_bars
+    from transformers.utils import logging
+
+    _check_available(model_name)
+    shows_bars = logging.is_progress_bar_enabled()
+    if shows_bars:
+        logging.disable_progress_bar()  # also of downloads
+        enable_progress_bars()
     try:
         return auto_class.from_pretrained(model_name, trust_remote_code=False, **options)
     except (OSError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ConfigurationError(f"model_name: cannot load {model_name!r}: {reason}") from error
+        raise _cannot_load(model_name, error) from error
+    finally:
+        if shows_bars:
+            logging.enable_progress_bar()
+
+
+def _check_available(model_name: str) -> None:
+    """Raises a `ConfigurationError` if there is no such folder, nothing in the cache, and nothing on huggingface.co.
+    `from_pretrained` would try again and again to reach a server that cannot be reached.
+    """
+    from huggingface_hub import HfApi, try_to_load_from_cache
+
+    if Path(model_name).is_dir():
+        return
+    try:
+        if try_to_load_from_cache(model_name, "config.json") is None:
+            HfApi().model_info(model_name, timeout=10)
+    except Exception as error:  # of the HTTP library, which depends on the version
+        raise _cannot_load(model_name, f"no such folder; huggingface.co: {error}") from error
+
+
+def _cannot_load(model_name: str, reason: object) -> ConfigurationError:
+    first_line = str(reason).strip().partition("\n")[0]
+    return ConfigurationError(f"model_name: cannot load {model_name!r}: {first_line}")
 
 
 def archived_transformer(extras: Mapping[str, Any]) -> Path | None:

@@ -87,6 +87,14 @@ def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):
     assert torch.equal(loaded, expected) and not torch.equal(random, expected)
 
 
+def test_loading_a_folder_shows_no_progress_bar(make, capfd):
+    from transformers.utils import logging
+
+    make()
+    assert capfd.readouterr().err == ""
+    assert logging.is_progress_bar_enabled()
+
+
 def test_a_folder_without_a_tokenizer_is_an_error(make, folder, tmp_path):
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).symlink_to(Path(folder, name))
