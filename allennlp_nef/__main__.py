@@ -1,4 +1,4 @@
-"""`python -m allennlp_nef`: the program `allennlp-nef`."""
+"""`python -m allennlp_nef`: the `allennlp-nef` program."""
 
 from allennlp_nef.cli.program import main
 

@@ -75,7 +75,7 @@ def _import(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> Any:
-    """The `__import__` of the statements at the top level of a module."""
+    """Returns the `__import__` of the statements at the top level of a module."""
     if globals is not None:
         # The running code keeps its builtins; the functions that it defines from here on get the usual ones.
         globals["__builtins__"] = vars(builtins)
@@ -139,12 +139,12 @@ class Placeholder:
 
 
 def _package_of(module: str) -> str | None:
-    """The package of `_LAZY` that contains a module."""
+    """Returns the package of `_LAZY` that contains a module."""
     return next((name for name in _LAZY if f"{module}.".startswith(f"{name}.")), None)
 
 
 def _resolve(module: str, *names: str) -> Any:
-    """The module or the object in it that a dotted name stands for."""
+    """Returns the module or the object in it that a dotted name stands for."""
     value: Any = importlib.import_module(module)
     for position, name in enumerate(names, 1):
         if not hasattr(value, name):  # a module that its package does not import
@@ -191,7 +191,7 @@ def _adamw() -> type:
 
 @functools.cache
 def _adafactor() -> type:
-    """A base class that becomes `transformers.Adafactor` when the first object is made."""
+    """Returns a base class that becomes `transformers.Adafactor` when the first object is made."""
     from torch.optim import Optimizer
 
     class LazyAdafactor(Optimizer):
@@ -240,7 +240,7 @@ def _change_tokenizers(module: Any) -> None:
 
 
 def _add_special(tokenizer: Any, pieces: list[int]) -> list[int]:
-    """The pieces of a sentence with the special ones before and after them."""
+    """Returns the pieces of a sentence with the special ones before and after them."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     special, mask = encoded["input_ids"], encoded["special_tokens_mask"]
     after = len(special) - mask[::-1].index(0)

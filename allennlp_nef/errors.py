@@ -38,13 +38,13 @@ def require_extra(extra: str, what: str) -> Iterator[None]:
 
 
 def quote(value: Any, length: int = 40) -> str:
-    """The `repr` of a value for a message, cut to `length` characters."""
+    """Returns the `repr` of a value for a message, cut to `length` characters."""
     text = repr(value)
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def describe(error: BaseException) -> str:
-    """An error in one line. An `OSError` is its file and the system's message."""
+    """Returns an error in one line. An `OSError` is its file and the system's message."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or str(error)).lower()}"
     # A `ConfigurationError` quotes itself.
@@ -56,6 +56,6 @@ def describe(error: BaseException) -> str:
 
 
 def raised_in(error: BaseException, *functions: Callable[..., Any]) -> bool:
-    """Whether an error was raised while one of the functions was running."""
+    """Returns whether an error was raised while one of the functions was running."""
     codes = {getattr(function, "__func__", function).__code__ for function in functions}
     return any(frame.f_code in codes for frame, _ in walk_tb(error.__traceback__))

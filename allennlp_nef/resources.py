@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def folders() -> dict[str, Path]:
-    """The folders "training_configs", "fixtures" and "demo".
+    """Returns the folders "training_configs", "fixtures" and "demo".
 
     The first two are in `allennlp_nef/examples` in an installed package and at the top level of a checkout.
     """
@@ -23,7 +23,7 @@ def folders() -> dict[str, Path]:
 
 
 def trained_models() -> dict[str, dict[str, Any]]:
-    """The trained models that come with the package, by name.
+    """Returns the trained models that come with the package, by name.
 
     Each entry has the `path` of the archive, its `task`, `languages`, training `data` and `license`, its `scores` on a
     `split` of that data (fractions of 1), and the `command` that trained it.
@@ -36,7 +36,7 @@ def trained_models() -> dict[str, dict[str, Any]]:
 
 
 def archive_path(archive: str) -> str:
-    """The path of an archive, which may be given by the name of a trained model of this package.
+    """Returns the path of an archive, which may be given by the name of a trained model of this package.
 
     A file, or the folder of a training run, takes precedence over a model of the same name.
 

@@ -1,4 +1,4 @@
-"""The program `allennlp-nef`, and the commands of this package.
+"""The `allennlp-nef` program, and the commands of this package.
 
 The module of a command has `SUMMARY` and `DETAILS` for its help, `add_arguments`, a public Python function that does
 the work, and `run`, which calls that function with the command line options and yields the lines to print.

@@ -22,12 +22,12 @@ SUMMARY = (
 DETAILS = """
 SOURCE and TARGET are text files of tokenized sentences, one per line. The output has a line of pairs i-j for each
 sentence: source word i is aligned to target word j, from 0. By default the package eflomal aligns the words in both
-directions, and the directions are combined (grow-diag-final-and). eflomal comes with the extra `align`; its results are
+directions, and the directions are combined (grow-diag-final-and). eflomal comes with the `align` extra; its results are
 not deterministic.
 
     %(prog)s train.src train.mt --output train.src-mt.alignments
 
---learn-aligner writes an aligner for the option `aligner` of the reader wmt_word_qe. The archive of a quality estimator
+--learn-aligner writes an aligner for the `aligner` option of the reader wmt_word_qe. The archive of a quality estimator
 that was trained on data with alignments also contains one. --aligner uses an aligner instead of eflomal:
 
     %(prog)s test.src test.mt --output test.src-mt.alignments --aligner qe-en-de
@@ -96,7 +96,7 @@ def align_words(
 
 
 def _read(source: str, target: str) -> Iterator[Sentence]:
-    """The words of each sentence and of its translation, without `<EOS>`."""
+    """Yields the words of each sentence and of its translation, without `<EOS>`."""
     for lines, where in read_parallel({"source": source, "target": target}):
         words = {part: without_eos(split_fields(line)) for part, line in lines.items()}
         for part, own in words.items():
@@ -108,7 +108,7 @@ def _read(source: str, target: str) -> Iterator[Sentence]:
 
 
 def _load(path: str) -> WordAligner:
-    """The aligner in a file, an archive, the folder of a run, or a trained model."""
+    """Returns the aligner in a file, an archive, the folder of a run, or a trained model."""
     path = archive_path(path)
     path = os.path.join(path, ALIGNER_NAME) if os.path.isdir(path) else path
     with open(path, "rb") as file:

@@ -123,7 +123,7 @@ def calibrate(
 
 
 def as_text(results: Mapping[str, Any]) -> str:
-    """The report: a table of scores, the temperature and the threshold."""
+    """Returns the report: a table of scores, the temperature and the threshold."""
     columns: list[Column] = [
         ("", "name", str),
         ("ECE", "ece", percent),

@@ -118,7 +118,7 @@ def card(
     license: str | None = None,
     trust: bool = False,
 ) -> str:
-    """The model card of an archive, as Markdown with a YAML header.
+    """Returns the model card of an archive, as Markdown with a YAML header.
 
     The parameters are the options of `allennlp-nef card`; `metrics` are files of metrics by the names of their data,
     such as `{"test": "test_metrics.json"}`.
@@ -185,7 +185,7 @@ def card(
 
 
 def _names(path: Any) -> list[str]:
-    """The names of the files of a data path, which may be a list or an object."""
+    """Returns the names of the files of a data path, which may be a list or an object."""
     if not isinstance(path, list | dict):
         return [Path(str(path)).name]
     parts = path.values() if isinstance(path, dict) else path
@@ -206,7 +206,7 @@ def _scores(path: Path) -> dict[str, float]:
 
 
 def _table(scores: Sequence[tuple[str, str, float]]) -> str:
-    """The scores as a table in Markdown: data, metric and value."""
+    """Returns the scores as a table in Markdown: data, metric and value."""
     if not scores:
         return "No scores are known."
     lines = [f"| {split} | {metric} | {value:.4f} |" for split, metric, value in scores]

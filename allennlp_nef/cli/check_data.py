@@ -178,7 +178,7 @@ class Split:
         self.keys.append((hash(tuple(sides)), hash(tuple(labels))))
 
     def to_json(self) -> dict[str, Any]:
-        """The statistics that need no other split."""
+        """Returns the statistics that need no other split."""
         first = dict(reversed(self.keys))
         repeated = len(self.keys) - len(first)
         contradictory = sum(first[words] != labels for words, labels in self.keys)
@@ -229,7 +229,7 @@ Row = tuple[str, Sequence[str], Callable[[Any], str]]
 
 
 def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """The report: a table with a column for each split, then the warnings and the errors."""
+    """Returns the report: a table with a column for each split, then the warnings and the errors."""
     number, decimal = "{:,}".format, "{:.1f}".format
     rows: list[Row] = [
         ("sentences", ["sentences"], number),
@@ -265,7 +265,7 @@ def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _table(title: str, rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) -> str:
-    """A table with a column for each split; "-" is a missing value. Rows without any value are left out."""
+    """Returns a table with a column for each split; "-" is a missing value. Rows without any value are left out."""
     splits: list[Any] = list(results.values())
     table = []
     for name, keys, write in rows:

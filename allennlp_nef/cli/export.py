@@ -23,7 +23,7 @@ Writes these files to FOLDER:
 
 The program accepts the requests of `predict` and returns the same answers, apart from rounding. It does not have the
 options `attention`, `trace`, `label_probabilities` and `min_probability`, and a pretrained encoder reads each text in a
-single window. With the tokenizer `sacremoses`, requests must contain lists of words. A request that cannot be answered
+single window. With the `sacremoses` tokenizer, requests must contain lists of words. A request that cannot be answered
 gets {"error": ...}.
 
 Supported: embeddings of words and affixes, or a pretrained encoder; aligned_pair and transformer_pair; the encoders

@@ -21,7 +21,7 @@ data of an estimator together with the sources (PREFIX.src) and MT (PREFIX.mt):
 
 The tags are those of words and gaps (2n+1 for n words, as in WMT18 to 21), or with --eos those of words and <EOS> (n+1,
 as in WMT22). A word is BAD if the post-editor deleted or replaced it, a gap if words are missing there. HTER is the
-number of edits, shifts included, per word of the post-edit, at most 1. Needs the extra `ter`.
+number of edits, shifts included, per word of the post-edit, at most 1. Needs the `ter` extra.
 """
 
 

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
 
 
 def components() -> str:
-    """The registered names of this package except its commands: one line for each base class."""
+    """Returns the registered names of this package except its commands: one line for each base class."""
     from allennlp.common import Registrable
 
     lines = []
@@ -68,14 +68,14 @@ def options(name: str) -> str:
 
 
 def type_and_default(parameter: inspect.Parameter) -> str:
-    """The type and the default of an option, written as in docstrings."""
+    """Returns the type and the default of an option, written as in docstrings."""
     kind = re.sub(r"(\w+\.)+", "", inspect.formatannotation(parameter.annotation))
     has_default = parameter.default is not parameter.empty
     return f"{kind}, optional (default = {parameter.default!r})" if has_default else kind
 
 
 def documented_options(cls: type) -> dict[str, tuple[str, str]]:
-    """The type and default, and the description, of each option in the docstrings of a class and its bases."""
+    """Returns the type and default, and the description, of each option in the docstrings of a class and its bases."""
     found: dict[str, tuple[str, str]] = {}
     for base in reversed(cls.__mro__):
         for section in _SECTION.findall(inspect.cleandoc(base.__doc__ or "")):

@@ -178,7 +178,7 @@ def answers_of(predictor: "TaggingPredictor", path: str) -> Iterator[dict[str, A
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:
-    """The tables of a summary. Shares and accuracies are fractions of 1."""
+    """Returns the tables of a summary. Shares and accuracies are fractions of 1."""
     counts = f"{summary['sentences']} sentences, {summary['words']} words"
     head = f"{summary['title']}: {summary['archive']}\n{counts}, accuracy {summary['accuracy']:.4f}"
     return "\n\n".join(

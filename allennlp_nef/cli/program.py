@@ -1,6 +1,6 @@
-"""The program `allennlp-nef`: AllenNLP's commands with the components and the commands of this package.
+"""The `allennlp-nef` program: AllenNLP's commands with the components and the commands of this package.
 
-It differs from the program `allennlp`: archives are loaded safely, a mistake of the user is reported in one line, and a
+It differs from the `allennlp` program: archives are loaded safely, a mistake of the user is reported in one line, and a
 few commands do more (see `overridden_commands`).
 """
 
@@ -72,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def parse(command: Sequence[str]) -> argparse.Namespace:
-    """The options of a command of AllenNLP, of this package, or of a plugin."""
+    """Returns the options of a command of AllenNLP, of this package, or of a plugin."""
     from allennlp.commands import ArgumentParserWithDefaults, Subcommand
     from allennlp.common.plugins import import_plugins
 
@@ -119,21 +119,21 @@ def report(line: str) -> None:
 
 
 def record_on_own_line(*args: Any, **options: Any) -> logging.LogRecord:
-    """A log record. Progress bars are cleared, so that its message begins on a line of its own."""
+    """Returns a log record. Progress bars are cleared, so that its message begins on a line of its own."""
     for bar in progress_bars():
         bar.clear()
     return logging.LogRecord(*args, **options)
 
 
 def progress_bars() -> list[Any]:
-    """The active progress bars."""
+    """Returns the active progress bars."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     return list(tqdm._instances)
 
 
 def is_mistake(error: Exception) -> bool:
-    """Whether an error is in options, configs, data or archives, or comes from a full disk.
+    """Returns whether an error is in options, configs, data or archives, or comes from a full disk.
 
     What AllenNLP raises while it reads a config and builds the objects in it is a mistake in the config. What the
     functions of its commands raise themselves is a mistake in the options.
@@ -181,7 +181,7 @@ def place_of(error: Exception) -> str | None:
 
 
 def message_of(error: Exception) -> str:
-    """An error in one line."""
+    """Returns an error in one line."""
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import CACHE_DIRECTORY
 

@@ -292,7 +292,7 @@ def _joined(bitexts: Sequence[Bitext]) -> Bitext:
 
 
 def _copies(annotated: str | None, bitexts: Sequence[Bitext]) -> list[str]:
-    """The path of each input's annotated copy: `annotated` or, for several inputs, a file in that folder."""
+    """Returns the path of each input's annotated copy: `annotated` or, for several inputs, a file in that folder."""
     if annotated is None:
         return []
     if len(bitexts) == 1:
@@ -329,7 +329,7 @@ def _count(
 def _predict(
     bitexts: Sequence[Bitext], archive: str, cuda_device: int, options: dict[str, Any]
 ) -> Iterator[Answer]:
-    """The model's answer for each segment; `{"error": ...}` if it cannot be scored."""
+    """Yields the model's answer for each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
 
     from allennlp_nef.predictors.archives import load_predictor
@@ -357,7 +357,7 @@ def _predict(
 
 
 def _read_answers(path: str, bitexts: Sequence[Bitext], checks: bool) -> Iterator[Answer]:
-    """The answers in a file, one per segment, with or without their checks."""
+    """Yields the answers in a file, one per segment, with or without their checks."""
     answers = read_objects(path)
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     for count, segment in enumerate(segments):
@@ -383,7 +383,7 @@ def _read_answers(path: str, bitexts: Sequence[Bitext], checks: bool) -> Iterato
 
 
 def _has_types(value: Any, types: Any) -> bool:
-    """Whether a JSON value matches a type, `[types]` for a list, or `{name: types}` for an object."""
+    """Returns whether a JSON value matches a type, `[types]` for a list, or `{name: types}` for an object."""
     if isinstance(types, list):
         return isinstance(value, list) and all(_has_types(each, types[0]) for each in value)
     if isinstance(types, dict):

@@ -195,7 +195,7 @@ def score_tags(
 
 
 def _results(files: Sequence[ScoredFile], scorer: Scorer, runs: int) -> dict[str, Any]:
-    """The scores of a gold file and of the files of systems, `runs` files each."""
+    """Returns the scores of a gold file and of the files of systems, `runs` files each."""
     gold, *predicted = files
     rows: list[dict[str, Any]] = []
     for file in predicted:
@@ -220,7 +220,7 @@ def _results(files: Sequence[ScoredFile], scorer: Scorer, runs: int) -> dict[str
 
 
 def _confusions(gold: ScoredFile, predicted: ScoredFile, number: int) -> list[dict[str, Any]]:
-    """The most frequent pairs of a gold tag and another predicted tag."""
+    """Returns the most frequent pairs of a gold tag and another predicted tag."""
     pairs = zip(chain.from_iterable(gold.tags), chain.from_iterable(predicted.tags))
     counts = Counter(pair for pair in pairs if pair[0] not in (pair[1], None))
     return [
@@ -247,14 +247,14 @@ def _comparison(
 
 
 def _over(statistic: Any, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """A statistic of each score over the runs of a system."""
+    """Returns a statistic of each score over the runs of a system."""
     return {
         name: float(statistic([run["scores"][name] for run in runs])) for name in runs[0]["scores"]
     }
 
 
 def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
-    """The report as tables. For one file of chunk tags, it is the text that `conlleval` prints."""
+    """Returns the report as tables. For one file of chunk tags, it is the text that `conlleval` prints."""
     systems = results["systems"]
     runs = [run for system in systems for run in system["runs"]]
     is_single = len(runs) == 1 and not leaderboard
@@ -281,7 +281,7 @@ def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A table with a column for each key. Fractions are written as percentages."""
+    """Returns a table with a column for each key. Fractions are written as percentages."""
 
     def write(value: Any) -> str:
         return percent(value) if isinstance(value, float) else str(value)
@@ -298,7 +298,7 @@ def _title(results: Mapping[str, Any]) -> str:
 
 
 def _rows(systems: Sequence[Mapping[str, Any]], leaderboard: bool) -> list[dict[str, Any]]:
-    """The scores of each system: their means, or those of each run and what these have in common."""
+    """Returns the scores of each system: their means, or those of each run and what these have in common."""
     if leaderboard:
         return [{"system": each["runs"][0]["path"], **each["mean"]} for each in systems]
     rows = []
@@ -329,7 +329,7 @@ def _comparison_text(trials: int, seed: int, **scores: Mapping[str, Any]) -> str
 
 
 def conlleval_text(tokens: int, run: Mapping[str, Any]) -> str:
-    """The text that `conlleval` prints."""
+    """Returns the text that `conlleval` prints."""
     scores, types = run["scores"], run["types"]
     correct, predicted, gold = (
         sum(of_type[name] for of_type in types.values())

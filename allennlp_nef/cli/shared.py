@@ -30,7 +30,7 @@ PREDICTOR_OPTIONS = """\
 
 
 def options_of(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
-    """The command line options that are parameters of a function."""
+    """Returns the command line options that are parameters of a function."""
     return {
         name: value for name, value in vars(args).items() if name in signature(function).parameters
     }
@@ -62,7 +62,7 @@ def read_config(path: str, overrides: str = "") -> dict[str, Any]:
 
 
 def positive(text: str) -> int:
-    """The `type` of an argument: an integer of at least 1."""
+    """Returns the `type` of an argument: an integer of at least 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected an integer of at least 1, got {text}")
@@ -89,7 +89,7 @@ def add_batches(parser: argparse.ArgumentParser) -> None:
 
 
 def threshold(text: str) -> float | str:
-    """The `type` of `--threshold`."""
+    """Returns the `type` of `--threshold`."""
     return text if text == "adaptive" else float(text)
 
 
@@ -116,7 +116,7 @@ Column = tuple[str, str, Callable[[Any], str]]
 
 
 def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
-    """A table with a header line. The first column is aligned to the left, the others to the right."""
+    """Returns a table with a header line. The first column is aligned to the left, the others to the right."""
     cells = [[header for header, _, _ in columns]]
     cells += [[write(row[key]) for _, key, write in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
@@ -127,12 +127,12 @@ def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def percent(share: float | None) -> str:
-    """A fraction as a percentage with two decimals; "-" for None."""
+    """Returns a fraction as a percentage with two decimals; "-" for None."""
     return "-" if share is None else f"{100 * share:.2f}"
 
 
 def is_stdout(path: str | Path) -> bool:
-    """Whether a path is "-" or another name of standard output, such as `/dev/fd/1`."""
+    """Returns whether a path is "-" or another name of standard output, such as `/dev/fd/1`."""
     if str(path) == "-":
         return True
     return os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(1))

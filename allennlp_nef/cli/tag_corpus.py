@@ -22,7 +22,7 @@ INPUT is a file, or a folder of files:
     parquet  columns of the same names
 
 FOLDER gets a folder for each INPUT, with its rows and the fields of the answers, as JSON, or as Parquet for Parquet
-inputs. A row that cannot be tagged has a message in the field `error`, and a warning gives their number. It is an
+inputs. A row that cannot be tagged has a message in the `error` field, and a warning gives their number. It is an
 error if no row of an input can be tagged. If a job is interrupted, run the same command again: it skips finished
 inputs.
 

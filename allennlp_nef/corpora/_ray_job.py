@@ -1,4 +1,4 @@
-"""The job of `tag-corpus`: a pipeline of Ray Data for each input. Needs the extra `ray`."""
+"""The job of `tag-corpus`: a pipeline of Ray Data for each input. Needs the `ray` extra."""
 
 import codecs
 import hashlib
@@ -77,7 +77,7 @@ class LineTagger(Tagger):
         return pyarrow.table({LINE: tagged})
 
     def _row_of(self, line: bytes) -> dict[str, Any]:
-        """The row of a line. What cannot be decoded or parsed stays bytes, which are no sentence."""
+        """Returns the row of a line. What cannot be decoded or parsed stays bytes, which are no sentence."""
         is_text = self.predictor.input_format == "text"
         name = self.inputs[self.predictor.text_field] if is_text else LINE
         try:
@@ -214,7 +214,7 @@ def tag_corpus(
 
 
 def _probabilities(kind: str) -> type[Tagger]:
-    """A tagger whose batches are the probabilities of BAD of all words."""
+    """Returns a tagger whose batches are the probabilities of BAD of all words."""
 
     class Probabilities(_tagger(kind)):  # type: ignore[misc]
         def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
@@ -235,7 +235,7 @@ def _arguments(kind: str, options: dict[str, Any], cuda_device: int = -1) -> dic
 
 
 def errors_in(filesystem: FileSystem, target: str, kind: str) -> Iterator[str | None]:
-    """The error of each row in the folder of an input, or None."""
+    """Yields the error of each row in the folder of an input, or None."""
     for each in filesystem.get_file_info(FileSelector(target)):
         if kind == "parquet":
             table = parquet.read_table(each.path, columns=[ERROR], filesystem=filesystem)
@@ -247,12 +247,12 @@ def errors_in(filesystem: FileSystem, target: str, kind: str) -> Iterator[str | 
 
 
 def absolute(path: str) -> str:
-    """An absolute path; an address stays as it is."""
+    """Returns an absolute path; an address stays as it is."""
     return path if "://" in path else os.path.abspath(path)
 
 
 def checksum(archive: str) -> str:
-    """The SHA-256 of an archive, or of the weights in the folder of a run."""
+    """Returns the SHA-256 of an archive, or of the weights in the folder of a run."""
     path = cached_path(archive)
     with open(get_weights_path(path) if os.path.isdir(path) else path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -263,7 +263,7 @@ def exists(filesystem: FileSystem, path: str) -> bool:
 
 
 def is_finished(filesystem: FileSystem, target: str, settings: bytes) -> bool:
-    """Whether an input is finished. Raises a `UserError` if it was tagged with other settings."""
+    """Returns whether an input is finished. Raises a `UserError` if it was tagged with other settings."""
     marker = f"{target}/{MARKER}"
     if not exists(filesystem, marker):
         return False

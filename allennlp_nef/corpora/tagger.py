@@ -111,7 +111,7 @@ class Tagger:
 
     def __call__(self, batch: Any) -> Any:
         """Tags a batch. Raises a `UserError` if no columns hold sentences."""
-        # The library `datasets` would guess the type of each column from the first batch.
+        # The `datasets` library would guess the type of each column from the first batch.
         batch = getattr(batch, "pa_table", batch)
         names = list(getattr(batch, "column_names", batch))
         answers = self.answers(self.rows_of(batch))
@@ -120,20 +120,20 @@ class Tagger:
         return with_columns(batch, columns, self.predictor.task)
 
     def rows_of(self, batch: Any) -> list[dict[str, Any]]:
-        """The columns of requests, as rows."""
+        """Returns the columns of requests, as rows."""
         inputs = self.inputs_in(list(getattr(batch, "column_names", batch)))
         values = zip(*(values_of(batch[column]) for column in inputs), strict=True)
         return [dict(zip(inputs, row)) for row in values]
 
     def inputs_in(self, names: Container[str]) -> list[str]:
-        """The columns of requests among these. Raises a `UserError` if no columns hold sentences."""
+        """Returns the columns of requests among these. Raises a `UserError` if no columns hold sentences."""
         inputs = [column for column in self.inputs.values() if column in names]
         if not inputs or not {self.inputs[name] for name in self.predictor.required} <= {*inputs}:
             raise UserError(f"expected the columns {', '.join(self.inputs.values())}, got {names}")
         return inputs
 
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The answer to each row; `{"error": ...}` if there is none."""
+        """Returns the answer to each row; `{"error": ...}` if there is none."""
         requests = (
             {name: row[column] for name, column in self.inputs.items() if column in row}
             for row in rows
@@ -141,13 +141,13 @@ class Tagger:
         return list(self.predictor.stream(("", request) for request in requests))
 
     def new_fields(self, given: Container[str]) -> list[str]:
-        """The fields of answers to add to the given columns. Words and links of a request stay as they are."""
+        """Returns the fields of answers to add to the given columns. Words and links of a request stay as they are."""
         inputs = [column for column in self.inputs.values() if column in given]
         return [name for name in self.fields if name not in inputs]
 
 
 def values_of(column: Any) -> list[Any]:
-    """The values of a column as Python types; None for missing values."""
+    """Returns the values of a column as Python types; None for missing values."""
     values = column.to_pylist() if hasattr(column, "to_pylist") else column
     return [_plain(value) for value in values]
 
@@ -178,7 +178,7 @@ def with_columns(batch: Any, columns: Mapping[str, list[Any]], task: str) -> Any
 
 
 def arrow_types(task: str) -> dict[str, "pyarrow.DataType"]:
-    """The types of the columns that are not strings."""
+    """Returns the types of the columns that are not strings."""
     import pyarrow
 
     text, number, count = pyarrow.string(), pyarrow.float64(), pyarrow.int64()

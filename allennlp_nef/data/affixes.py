@@ -1,4 +1,4 @@
-"""The token indexer `affixes`."""
+"""The `affixes` token indexer."""
 
 from functools import lru_cache
 from typing import Any
@@ -10,7 +10,7 @@ CASES = ("lower", "upper", "capitalized", "mixed", "number", "alphanumeric", "ot
 
 
 def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[str]]:
-    """The vocabulary namespaces of the prefixes and of the suffixes of 1 to `max_length` characters."""
+    """Returns the vocabulary namespaces of the prefixes and of the suffixes of 1 to `max_length` characters."""
     lengths = range(1, max_length + 1)
     prefixes = [f"{namespace}_prefix_{length}" for length in lengths]
     return prefixes, [f"{namespace}_suffix_{length}" for length in lengths]
@@ -18,7 +18,7 @@ def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[s
 
 @lru_cache(maxsize=2**16)
 def case_of(word: str) -> str:
-    """The case of a word, one of `CASES`.
+    """Returns the case of a word, one of `CASES`.
 
     A number has digits and no letters; an alphanumeric word has both. A capitalized word has one upper-case letter, its
     first character. Punctuation and words of scripts without case are "other".
@@ -37,7 +37,7 @@ def case_of(word: str) -> str:
 
 @TokenIndexer.register("affixes")
 class AffixesIndexer(TokenIndexer):
-    """Indexes the prefixes and suffixes of words and optionally their case, for the token embedder `affixes`.
+    """Indexes the prefixes and suffixes of words and optionally their case, for the `affixes` token embedder.
 
     Section 5.1 of Martins & Kreutzer (EMNLP 2017) uses prefixes and suffixes of 1 to 4 characters. A shorter word is
     its own affix. Each side and length has its own vocabulary namespace, from "<namespace>_prefix_1" to

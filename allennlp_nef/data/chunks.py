@@ -30,7 +30,7 @@ class Chunk(NamedTuple):
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """The prefix and the type of a tag; `("O", "")` for `O`.
+    """Returns the prefix and the type of a tag; `("O", "")` for `O`.
 
     # Raises
 
@@ -45,7 +45,7 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def are_chunk_tags(labels: Iterable[str]) -> bool:
-    """Whether all labels are chunk tags or `O` and at least one is a chunk tag."""
+    """Returns whether all labels are chunk tags or `O` and at least one is a chunk tag."""
     try:
         prefixes = {split_tag(label)[0] for label in labels}
     except ValueError:
@@ -54,7 +54,7 @@ def are_chunk_tags(labels: Iterable[str]) -> bool:
 
 
 def chunks_of(tags: Sequence[str]) -> list[Chunk]:
-    """The chunks of a sentence, from left to right. Raises the `ValueError` of `split_tag`."""
+    """Returns the chunks of a sentence, from left to right. Raises the `ValueError` of `split_tag`."""
     chunks: list[Chunk] = []
     start, open_type = 0, None  # the chunk that may continue, if any
     for i, tag in enumerate(tags):
@@ -73,7 +73,7 @@ def chunks_of(tags: Sequence[str]) -> list[Chunk]:
 
 
 def encode_chunks(chunks: Iterable[Chunk], length: int, scheme: str) -> list[str]:
-    """The tags of a sentence of `length` tokens; `scheme` is "BIO" or "BIOUL". The chunks must not overlap."""
+    """Returns the tags of a sentence of `length` tokens; `scheme` is "BIO" or "BIOUL". The chunks must not overlap."""
     first, last, unit = {"BIO": ("B", "I", "B"), "BIOUL": ("B", "L", "U")}[scheme]
     tags = [OUTSIDE] * length
     for start, end, kind in chunks:

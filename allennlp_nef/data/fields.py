@@ -21,7 +21,7 @@ _warned_namespaces: set[str] = set()
 
 
 def labels_of(vocab: Vocabulary, namespace: str) -> list[str]:
-    """The labels that a model predicts, in the order of their indices.
+    """Returns the labels that a model predicts, in the order of their indices.
 
     # Raises
 
@@ -36,7 +36,7 @@ def labels_of(vocab: Vocabulary, namespace: str) -> list[str]:
 
 
 def gold_index(label: str, vocab: Vocabulary, namespace: str, unseen: int) -> int:
-    """The index of a gold label, or `unseen`; the first such label of a namespace is reported."""
+    """Returns the index of a gold label, or `unseen`; the first such label of a namespace is reported."""
     index = vocab.get_token_to_index_vocabulary(namespace).get(label, unseen)
     if index == unseen and namespace not in _warned_namespaces:
         _warned_namespaces.add(namespace)

@@ -1,4 +1,4 @@
-"""The rules of the tokenizer `punctuation`. Exported taggers have them, too."""
+"""The rules of the `punctuation` tokenizer. Exported taggers have them, too."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _UNSPACED_OR_OTHERS = re.compile(f"([{_UNSPACED}]+)|[^{_UNSPACED}]+")
 def split_punctuation(
     text: str, split_cjk: bool = False, pieces: Optional["tokenizers.Tokenizer"] = None
 ) -> list[tuple[int, int]]:
-    """The start and the end of each token of a text. For the rules and options see `PunctuationTokenizer`."""
+    """Returns the start and the end of each token of a text. For the rules and options see `PunctuationTokenizer`."""
     spans = [match.span() for match in _TOKEN.finditer(text)]
     if split_cjk:
         spans = [m.span() for span in spans for m in _CJK_OR_OTHERS.finditer(text, *span)]
@@ -48,7 +48,7 @@ def split_punctuation(
 
 
 def _pieces_of(run: re.Match[str], pieces: "tokenizers.Tokenizer") -> Iterator[tuple[int, int]]:
-    """The places of the pieces of a run of characters, or its own place."""
+    """Returns the places of the pieces of a run of characters, or its own place."""
     start, end = run.span()
     offsets = pieces.encode(run[1], add_special_tokens=False).offsets if run[1] else []
     return pairwise(sorted({start, *(start + first for first, _ in offsets), end}))

@@ -16,8 +16,8 @@ Item = TypeVar("Item")
 
 
 def data_paths(path: Any, ending: str = "") -> list[Any]:
-    """The files of a data path: a list stands for all of its items, a pattern such as `data/*.conll` for the files that
-    match it, in alphabetical order, and any other path for itself.
+    """Returns the files of a data path: a list stands for all of its items, a pattern such as `data/*.conll` for the
+    files that match it, in alphabetical order, and any other path for itself.
 
     # Parameters
 
@@ -50,7 +50,7 @@ def data_paths(path: Any, ending: str = "") -> list[Any]:
 
 
 def is_json_lines(path: str) -> bool:
-    """Whether the name of a file ends in `.jsonl` or `.jsonl.gz`."""
+    """Returns whether the name of a file ends in `.jsonl` or `.jsonl.gz`."""
     return path.endswith((".jsonl", ".jsonl.gz"))
 
 
@@ -127,7 +127,7 @@ def read_objects(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The JSON object of a text. Raises a `ValueError` for any other text: see `parse_json`."""
+    """Returns the JSON object of a text. Raises a `ValueError` for any other text: see `parse_json`."""
     value = parse_json(text)
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, got {quote(text)}")
@@ -188,8 +188,8 @@ def split_fields(line: str) -> list[str]:
 
 
 def find_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """The start and the end (exclusive) of each word in a text, in characters from 0. Only whitespace may stand between
-    the words.
+    """Returns the start and the end (exclusive) of each word in a text, in characters from 0. Only whitespace may stand
+    between the words.
 
     # Raises
 

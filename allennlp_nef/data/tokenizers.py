@@ -27,7 +27,7 @@ class PunctuationTokenizer(Tokenizer):
     split_cjk : `bool`, optional (default = `False`)
         Whether each Chinese or Japanese character is a token, because these languages do not put blanks between words.
     pieces_of : `str`, optional (default = `None`)
-        The name of a pretrained transformer, as in the indexer `word_pieces`. Its pieces are the tokens of text without
+        The name of a pretrained transformer, as in the `word_pieces` indexer. Its pieces are the tokens of text without
         blanks between words: Chinese, Japanese, Thai, Lao, Burmese and Khmer. An archive with a `transformer` folder
         uses the tokenizer in that folder.
     """
@@ -54,7 +54,7 @@ _CJK = ("ja", "ko", "cjk")
 
 @Tokenizer.register("sacremoses")
 class SacremosesTokenizer(Tokenizer):
-    """The Moses tokenizer in the package sacremoses (the extra `tokenize`), without escaping: `&` stays `&`. Tokens
+    """The Moses tokenizer in the package sacremoses (the `tokenize` extra), without escaping: `&` stays `&`. Tokens
     have their positions in the text as `idx` and `idx_end`. If Moses drops or changes characters of a text, such as
     control characters, the text is split at whitespace instead.
 
@@ -93,7 +93,7 @@ Split = Callable[[str], tuple[list[str], Offsets]]
 
 
 def split_text(text: str, tokenizer: Tokenizer) -> tuple[list[str], Offsets]:
-    """The words of a text and their offsets.
+    """Returns the words of a text and their offsets.
 
     # Raises
 

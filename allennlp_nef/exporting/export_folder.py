@@ -82,7 +82,7 @@ def copy_runner(folder: Path) -> None:
 def settings_of(
     predictor: TaggingPredictor, tagger: ExportableTagger, folder: Path
 ) -> dict[str, Any]:
-    """The content of `tagger.json`. Writes the files of tokenizers and the aligner.
+    """Returns the content of `tagger.json`. Writes the files of tokenizers and the aligner.
 
     # Raises
 
@@ -141,7 +141,7 @@ def settings_of(
 def _rules(
     field: str, tokenizer: Any, tagger: ExportableTagger, folder: Path
 ) -> dict[str, Any] | None:
-    """The options of the tokenizer of a field; None for a tokenizer that cannot be exported."""
+    """Returns the options of the tokenizer of a field; None for a tokenizer that cannot be exported."""
     if type(tokenizer) is not PunctuationTokenizer:
         return None
     name, pieces = None, tokenizer.pieces
@@ -213,7 +213,7 @@ def quantize(path: Path, output: Path) -> None:
 
 
 def _with_subgraphs(graph: Any) -> Iterator[Any]:
-    """A graph, and the graphs of its scans and loops."""
+    """Yields a graph, and the graphs of its scans and loops."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:

@@ -34,7 +34,7 @@ TextField = dict[str, dict[str, Tensor]]
 
 
 def unsupported(part: str, found: Any, supported: str) -> UserError:
-    """The error for a part of a tagger that cannot be exported."""
+    """Returns the error for a part of a tagger that cannot be exported."""
     return UserError(f"{part}: expected {supported}, got {type(found).__name__}")
 
 
@@ -77,7 +77,7 @@ class ExportableTagger(torch.nn.Module):
 
         fields : `dict[str, Tensor]`
             What the model gets from the dataset reader, without metadata and gold tags. Dots separate a field, an
-            indexer and a tensor, as in "tokens.affixes.prefixes". In place of the tensors of the indexer `word_pieces`,
+            indexer and a tensor, as in "tokens.affixes.prefixes". In place of the tensors of the `word_pieces` indexer,
             there are those of `states_of` and `pooled_words`.
 
         # Returns
@@ -118,7 +118,7 @@ class ExportableWords(torch.nn.Module):
         self.embedder = embedder
 
     def forward(self, tokens: TextField) -> tuple[Tensor, Tensor]:
-        """The vectors of the words, (batch, tokens, dim), and their mask."""
+        """Returns the vectors of the words, (batch, tokens, dim), and their mask."""
         vectors = []
         for key in self.embedder._ordered_embedder_keys:
             embedder, field = self.embedder._token_embedders[key], tokens[key]
@@ -146,7 +146,7 @@ class ExportablePairs(torch.nn.Module):
     def forward(
         self, source: TextField, target: TextField, **fields: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The vectors of the tagged words, (batch, tokens, dim), and their mask."""
+        """Returns the vectors of the tagged words, (batch, tokens, dim), and their mask."""
         embedder = self.embedder
         if isinstance(embedder, AlignedPairEmbedder):
             return embedder(source, target, **fields)
@@ -175,7 +175,7 @@ def states_of(
 
 
 def pooled_words(reader: PretrainedTransformer, states: Tensor, field: dict[str, Tensor]) -> Tensor:
-    """The vectors of words, (batch, tokens, dim), 0 in padding.
+    """Returns the vectors of words, (batch, tokens, dim), 0 in padding.
 
     `field` has the position of the `first` piece of each word, and the `counts` of its pieces, each (batch, tokens).
     """

@@ -87,7 +87,7 @@ class Runner:
         self.input_names = [each.name for each in self.session.get_inputs()]
 
     def tag(self, requests: Iterable[Any]) -> list[dict[str, Any]]:
-        """The answers to requests, in their order. A `UserError` in place of a request becomes its answer."""
+        """Returns the answers to requests, in their order. A `UserError` in place of a request becomes its answer."""
         answers: list[dict[str, Any]] = []
         sentences: dict[int, Sentence] = {}
         for i, request in enumerate(requests):
@@ -109,7 +109,7 @@ class Runner:
         return answers
 
     def _scores(self, rows: Sequence[dict[str, ndarray]]) -> Iterator[tuple[Any, ...]]:
-        """The scores (words, labels) of each sentence and, if the model predicts it, the HTER."""
+        """Returns the scores (words, labels) of each sentence and, if the model predicts it, the HTER."""
         given = {name: stack([row[name] for row in rows]) for name in self.input_names}
         scores, *hter = self.session.run(None, given)
         return zip(scores.astype(float), *(each.tolist() for each in hter))
@@ -168,7 +168,7 @@ class Runner:
         return sentence
 
     def _words(self, request: dict[str, Any], name: str) -> tuple[list[str], Any]:
-        """The words of a field and, for a string, the start and the end of each."""
+        """Returns the words of a field and, for a string, the start and the end of each."""
         text = request[name]
         if isinstance(text, list):
             return text, None
@@ -221,7 +221,7 @@ class Runner:
     def _pair_answer(
         self, sentence: Sentence, scores: ndarray | None = None, hter: float = 1.0
     ) -> dict[str, Any]:
-        """The answer to a pair. Without scores, the translation is empty: everything is missing."""
+        """Returns the answer to a pair. Without scores, the translation is empty: everything is missing."""
         qe, labels, words = self.settings["qe"], self.settings["labels"], sentence["words"]
         if scores is None:
             table = numpy.eye(len(labels))[[qe["bad_ids"][-1]] * len(words)]
@@ -276,7 +276,7 @@ class Indexer:
     def inputs(
         self, sentence: dict[str, list[str]], links: Sequence[tuple[int, int]] = ()
     ) -> dict[str, ndarray]:
-        """The inputs of a sentence by name, such as "alignments", or "tokens.affixes.prefixes" of an indexer.
+        """Returns the inputs of a sentence by name, such as "alignments", or "tokens.affixes.prefixes" of an indexer.
 
         `sentence` has the words of each side; `links` are pairs (source index, target index).
         """
@@ -315,7 +315,7 @@ class Indexer:
     def _fill_window(
         self, pieces: dict[str, list[list[int]]], window: dict[str, Any]
     ) -> dict[str, Any]:
-        """The ids and types of all pieces, and where those of each word are."""
+        """Returns the ids and types of all pieces, and where those of each word are."""
         inputs: dict[str, Any] = {}
         ids: list[int] = []
         types: list[int] = []
@@ -351,7 +351,7 @@ def softmax(scores: ndarray) -> ndarray:
 
 
 def viterbi(scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray) -> list[int]:
-    """The best tags of a sentence under a CRF, from the scores (words, labels)."""
+    """Returns the best tags of a sentence under a CRF, from the scores (words, labels)."""
     best, pointers = start + scores[0], []
     for emissions in scores[1:]:
         extended = best[:, None] + transitions  # (from, to)
@@ -366,7 +366,7 @@ def viterbi(scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray)
 def chain_probabilities(
     scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray
 ) -> tuple[ndarray, ndarray]:
-    """The probabilities of a CRF: of each label (words, labels), and of the next label given each one.
+    """Returns the probabilities of a CRF: of each label (words, labels), and of the next label given each one.
 
     The second is (words - 1, labels, next labels).
     """
@@ -385,7 +385,7 @@ def chain_probabilities(
 
 
 def load_pieces(folder: Path, name: str | None) -> Any:
-    """A tokenizer of word pieces; None without a name."""
+    """Returns a tokenizer of word pieces; None without a name."""
     if name is None:
         return None
     from tokenizers import Tokenizer
@@ -394,7 +394,7 @@ def load_pieces(folder: Path, name: str | None) -> Any:
 
 
 def read_request(line: str) -> Any:
-    """The request of a line, or the `UserError` that becomes its answer."""
+    """Returns the request of a line, or the `UserError` that becomes its answer."""
     try:
         return parse_object(line)
     except ValueError as error:

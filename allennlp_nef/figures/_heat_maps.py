@@ -98,7 +98,7 @@ def _draw_map(
 
 
 def _tags_below(answer: Mapping[str, Any]) -> list[str]:
-    """The predicted tags, and the gold ones of words where they differ."""
+    """Returns the predicted tags, and the gold ones of words where they differ."""
     gold = answer.get("gold") or answer["tags"]
     return [
         tag if tag == right else f"{tag} \u2260 {right}" for tag, right in zip(answer["tags"], gold)

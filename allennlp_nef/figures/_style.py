@@ -1,4 +1,4 @@
-"""The style of all figures. This is the only module that imports matplotlib, which the extra `plot` installs."""
+"""The style of all figures. This is the only module that imports matplotlib, which the `plot` extra installs."""
 
 import io
 import logging
@@ -95,6 +95,6 @@ class StyledFigure(Figure):
 
 
 def shown(text: str, max_length: int = 24) -> str:
-    """A word or a tag as a figure shows it: cut to a length, without characters that SVG does not allow."""
+    """Returns a word or a tag as a figure shows it: cut to a length, without characters that SVG does not allow."""
     text = text if len(text) <= max_length else text[: max_length - 1] + "\u2026"
     return re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)

@@ -51,8 +51,8 @@ class SketchSummary:
         numpy.add.at(self._attention.T, rows, numpy.stack(sums, 1))
 
     def results(self) -> dict[str, Any]:
-        """The numbers as a JSON object. Shares and accuracies are fractions of 1, or None where there is nothing to
-        count.
+        """Returns the numbers as a JSON object. Shares and accuracies are fractions of 1, or None where there is
+        nothing to count.
 
         - `first_step` has a row for each gold tag: its words, the sentences whose largest attention in step 1 is on
           such a word, and the share of such words in the attention of step 1. (Martins & Kreutzer, EMNLP 2017: 57% of
@@ -101,7 +101,7 @@ class SketchSummary:
 
 
 def _rows(steps: Any) -> numpy.ndarray:
-    """The row of each step, from 1."""
+    """Returns the row of each step, from 1."""
     return numpy.searchsorted(ENDS, steps)
 
 

@@ -44,7 +44,7 @@ _TYPES = ["PER", "LOC", "ORG", "MISC"]  # always the first hues
 
 
 def tag_colors(labels: Iterable[str]) -> dict[str, str]:
-    """A color, as in "#2e8b57", for each label.
+    """Returns a color, as in "#2e8b57", for each label.
 
     OK, BAD, severities and universal parts of speech have colors of their own. Chunk tags have the hue of their type,
     darker for the first word of a chunk. Other types and labels share the colors, in alphabetical order.

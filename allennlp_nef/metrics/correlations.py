@@ -24,7 +24,7 @@ def count_sentence_scores(gold: Tags, predicted: Tags) -> TagCounts:
 
 
 def sentence_scores(counts: numpy.ndarray) -> Scores:
-    """Pearson's correlation, the mean absolute and the root mean squared error of `count_sentence_scores`."""
+    """Returns Pearson's correlation, the mean absolute and the root mean squared error of `count_sentence_scores`."""
     n, x, y, xx, yy, xy, d, dd = numpy.moveaxis(counts, -1, 0)
     spread = numpy.sqrt(numpy.maximum(0, n * xx - x * x) * numpy.maximum(0, n * yy - y * y))
     pearson = ratio(n * xy - x * y, spread)
@@ -66,7 +66,7 @@ class CollectingMetric(Metric):
         self._pairs.append(torch.stack([predicted.detach(), gold.to(predicted)], -1))
 
     def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
-        """The scores of all pairs, in float64: (pairs,) each, at least one."""
+        """Returns the scores of all pairs, in float64: (pairs,) each, at least one."""
         raise NotImplementedError
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:

@@ -46,7 +46,7 @@ def read_conll(
     are_chunks: bool = True,
     encoding: str = "utf-8",
 ) -> ScoredFile:
-    """The tags in a column of CoNLL."""
+    """Returns the tags in a column of CoNLL."""
     file = ScoredFile(path, [])
     for sentence in read_columns(path, encoding, comment_prefix, CONLLEVAL_BOUNDARY):
         width, lines = len(sentence.rows[0]), sentence.lines
@@ -68,7 +68,7 @@ def read_conll(
 
 
 def read_conllu_tags(path: str, column: str, encoding: str = "utf-8") -> ScoredFile:
-    """The tags in a column of CoNLL-U."""
+    """Returns the tags in a column of CoNLL-U."""
     file = ScoredFile(path, [])
     for sentence in read_conllu(path, encoding):
         tags, words = sentence.column(column), sentence.column("form")

@@ -57,14 +57,14 @@ class Scorer:
 
 
 def ratio(numerator: Any, denominator: Any) -> Any:
-    """The quotient of numbers or arrays, element by element; 0 where the denominator is 0."""
+    """Returns the quotient of numbers or arrays, element by element; 0 where the denominator is 0."""
     quotient = numpy.zeros(numpy.shape(denominator))
     numpy.divide(numerator, denominator, out=quotient, where=numpy.not_equal(denominator, 0))
     return quotient[()]
 
 
 def precision_recall_f1(correct: Any, predicted: Any, gold: Any) -> tuple[Any, Any, Any]:
-    """Precision, recall and F1 of counts, numbers or arrays, as fractions of 1."""
+    """Returns precision, recall and F1 of counts, numbers or arrays, as fractions of 1."""
     return ratio(correct, predicted), ratio(correct, gold), ratio(2 * correct, predicted + gold)
 
 
@@ -87,7 +87,7 @@ def count_chunks(gold: Tags, predicted: Tags) -> TagCounts:
 
 
 def chunk_scores(counts: numpy.ndarray) -> Scores:
-    """The scores of the counts of `count_chunks`."""
+    """Returns the scores of the counts of `count_chunks`."""
     correct, predicted, gold, hits, tokens = numpy.moveaxis(counts, -1, 0)
     names = ("precision-overall", "recall-overall", "f1-overall", "accuracy")
     return dict(zip(names, (*precision_recall_f1(correct, predicted, gold), ratio(hits, tokens))))
@@ -105,7 +105,7 @@ def count_tags(gold: Tags, predicted: Tags) -> TagCounts:
 
 
 def tag_scores(counts: numpy.ndarray) -> Scores:
-    """The scores of the counts of `count_tags`."""
+    """Returns the scores of the counts of `count_tags`."""
     return {"accuracy": ratio(counts[..., 0], counts[..., 1])}
 
 
@@ -122,8 +122,8 @@ def without_bioul(sentences: Tags) -> Tags:
 
 
 def paired(gold: Tags, predicted: Tags) -> list[tuple[Sequence[Any], Sequence[Any]]]:
-    """The gold and predicted tags of each sentence, without the words whose gold tag is None. Raises `ValueError` if
-    the numbers of tags differ.
+    """Returns the gold and predicted tags of each sentence, without the words whose gold tag is None. Raises
+    `ValueError` if the numbers of tags differ.
     """
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError(
@@ -142,6 +142,6 @@ def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:
 
 
 def by_type(correct: Counter, predicted: Counter, gold: Counter) -> dict[str, TypeCounts]:
-    """The counts of each type or tag, from counters of those that are correct, predicted and gold."""
+    """Returns the counts of each type or tag, from counters of those that are correct, predicted and gold."""
     names = sorted({*predicted, *gold})
     return {name: TypeCounts(correct[name], predicted[name], gold[name]) for name in names}

@@ -51,7 +51,7 @@ class LabelScores(torch.nn.Module):
 
 
 def margin_loss(scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The sum over words of max(0, 1 + highest score of a wrong label - score of the gold label).
+    """Returns the sum over words of max(0, 1 + highest score of a wrong label - score of the gold label).
 
     # Parameters
 
@@ -67,7 +67,7 @@ def margin_loss(scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) ->
 
 
 def best_trees(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The heads of the best projective trees (batch, words), for scores of arcs (batch, words, words + 1)."""
+    """Returns the heads of the best projective trees (batch, words), for scores of arcs (batch, words, words + 1)."""
     heads = projective_heads(scores.detach().float().cpu().numpy(), mask.sum(-1).tolist())
     return torch.from_numpy(heads).to(mask.device)
 
@@ -81,7 +81,7 @@ class ArcMlpParser(Model):
     the score of the gold tree. A second MLP scores the labels of the gold arcs, with a hinge loss. The loss of a batch
     is the mean over its words.
 
-    If the training data have the label `root`, the root of a tree gets this label, and no other word does.
+    If the training data have the `root` label, the root of a tree gets this label, and no other word does.
 
     The metrics are AllenNLP's `AttachmentScores` of all words, punctuation included. In training they are those of the
     best head of each word, which need not form a tree, and of the labels of the gold arcs.
@@ -186,7 +186,7 @@ class ArcMlpParser(Model):
     def _states(
         self, words: TextFieldTensors, pos_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """The states of the root and the words: (batch, words + 1, dim)."""
+        """Returns the states of the root and the words: (batch, words + 1, dim)."""
         vectors = self.text_field_embedder(words)
         if self.pos_tag_embedding is not None:
             vectors = torch.cat([vectors, self.pos_tag_embedding(pos_tags)], -1)
@@ -205,7 +205,7 @@ class ArcMlpParser(Model):
     def _tree_loss(
         self, scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """The structured hinge loss, summed over the sentences."""
+        """Returns the structured hinge loss, summed over the sentences."""
         index = gold.unsqueeze(-1)
         costs = torch.ones_like(scores).scatter(-1, index, 0)
         heads = best_trees(scores + costs, mask)
@@ -215,7 +215,7 @@ class ArcMlpParser(Model):
         return margins.sum(-1).clamp(min=0).sum()
 
     def _with_root_label(self, scores: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:
-        """Scores (batch, words, labels) that leave the label `root` to the root of a tree, and no other label."""
+        """Scores (batch, words, labels) that leave the `root` label to the root of a tree, and no other label."""
         if self.root_label is None or scores.size(-1) == 1:
             return scores
         is_root_label = torch.arange(scores.size(-1), device=scores.device) == self.root_label

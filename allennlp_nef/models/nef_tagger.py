@@ -143,7 +143,7 @@ class NefTagger(Model):
         return self.tag(states, mask, tags, metadata, encoder_trace)
 
     def embed(self, tokens: TextFieldTensors) -> tuple[Tensor, Tensor]:
-        """The vectors of the words, (batch, tokens, dim), and their mask, (batch, tokens)."""
+        """Returns the vectors of the words, (batch, tokens, dim), and their mask, (batch, tokens)."""
         return self.text_field_embedder(tokens), get_text_field_mask(tokens)
 
     def encode(
@@ -160,7 +160,7 @@ class NefTagger(Model):
     def tag(
         self, states: Tensor, mask: Tensor, tags: Tensor | None, metadata: Metadata, trace: Any
     ) -> dict[str, Any]:
-        """The output of `forward`, from the states. Updates the metrics."""
+        """Returns the output of `forward`, from the states. Updates the metrics."""
         scores = self.tag_head.scores(states)
         output = {"mask": mask, "scores": scores, "metadata": metadata, "trace": trace}
         output = {name: value for name, value in output.items() if value is not None}
@@ -179,7 +179,7 @@ class NefTagger(Model):
         return output
 
     def decode(self, scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The predicted tags (batch, tokens) and the probabilities (batch, tokens, labels); 0 in padding."""
+        """Returns the predicted tags (batch, tokens) and the probabilities (batch, tokens, labels); 0 in padding."""
         return self.tag_head.decode(scores, mask), self.tag_head.probabilities(scores, mask)
 
     def _update_metrics(self, output: dict[str, Any], tags: Tensor) -> None:
@@ -194,7 +194,7 @@ class NefTagger(Model):
                 metric(predictions, gold, mask)
 
     def _gold_labels(self, output: dict[str, Any], tags: Tensor, mask: Tensor) -> list[list[str]]:
-        """The gold labels of each sentence, also those that the model does not know, if there are metadata."""
+        """Returns the gold labels of each sentence, also those that the model does not know, if there are metadata."""
         known = (item.get("tags") for item in output.get("metadata", ()))
         gold = [
             [tag for tag in labels if tag is not None] for labels in known if labels is not None
@@ -202,7 +202,7 @@ class NefTagger(Model):
         return gold or self._labels_of(tags, mask)
 
     def _labels_of(self, tag_ids: Tensor, mask: Tensor) -> list[list[str]]:
-        """The labels of each sentence. The index -1 becomes a chunk of an unknown type."""
+        """Returns the labels of each sentence. The index -1 becomes a chunk of an unknown type."""
         labels = [*self.tag_head.labels, "B-?"]
         rows = zip(*torch.stack([tag_ids, mask.long()]).tolist())  # waits for the device once
         return [[labels[tag] for tag, is_word in zip(*row) if is_word] for row in rows]
@@ -215,7 +215,7 @@ class NefTagger(Model):
 
     @torch.no_grad()
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """The output of a batch in evaluation mode, as lists with an element for each sentence.
+        """Returns the output of a batch in evaluation mode, as lists with an element for each sentence.
 
         - `words`, if there are metadata, `tags`, and their `probabilities`, each as long as the sentence.
         - `class_probabilities`: tensors (words, labels).
@@ -246,7 +246,7 @@ class NefTagger(Model):
     def _spans(
         self, output: dict[str, Any], words: list[list[str]], tags: list[list[str]]
     ) -> list[list[dict[str, Any]]]:
-        """The predicted chunks of each sentence.
+        """Returns the predicted chunks of each sentence.
 
         The probability of a chunk is the probability that its words have their tags, and that the next word does not
         continue the chunk. Under constraints, this is the probability that the sentence has exactly this chunk.
@@ -269,7 +269,7 @@ class NefTagger(Model):
     def _traces(
         self, output: dict[str, Any], words: list[list[str]], tags: list[list[str]]
     ) -> list[SentenceTrace]:
-        """The trace of each sentence. If the rows are steps, it has the tags after each of them."""
+        """Returns the trace of each sentence. If the rows are steps, it has the tags after each of them."""
         trace, names = output["trace"], self.tag_head.labels
         steps = []
         for step in range(trace.attention.size(1)) if trace.output_after else ():
@@ -311,12 +311,12 @@ class NefTagger(Model):
 
 
 def named_scores(metric: Metric, value: Any, labels: Sequence[str]) -> dict[str, float]:
-    """The scores of a metric by name: AllenNLP's metrics return a number, or numbers and lists by name."""
+    """Returns the scores of a metric by name: AllenNLP's metrics return a number, or numbers and lists by name."""
     if not isinstance(value, dict):
         value = {re.sub("(?<!^)(?=[A-Z])", "_", type(metric).__name__).lower(): value}
     scores: dict[str, float] = {}
     for name, score in value.items():
-        if isinstance(score, list):  # one for each label, or for those of the option `labels`
+        if isinstance(score, list):  # one for each label, or for those of the `labels` option
             chosen = getattr(metric, "_labels", None) or range(len(score))
             scores |= {f"{name}-{labels[index]}": each for index, each in zip(chosen, score)}
         else:
@@ -334,5 +334,5 @@ def _fill_in(options: Any, dim: int) -> None:
 
 
 def _chosen(table: Tensor, tag_ids: Tensor) -> Tensor:
-    """The values of the given labels: (..., labels) -> (...)."""
+    """Returns the values of the given labels: (..., labels) -> (...)."""
     return table.gather(-1, tag_ids.unsqueeze(-1)).squeeze(-1)

@@ -34,7 +34,7 @@ class PairHead(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
-        """The predictions of a batch: `label` or `score`, and `probabilities` by name."""
+        """Returns the predictions of a batch: `label` or `score`, and `probabilities` by name."""
         raise NotImplementedError
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -43,7 +43,7 @@ class PairHead(torch.nn.Module, Registrable):
 
 @PairHead.register("classes")
 class ClassHead(PairHead):
-    """A softmax over classes, such as entailment, with the cross-entropy loss and the metric `accuracy`.
+    """A softmax over classes, such as entailment, with the cross-entropy loss and the `accuracy` metric.
 
     # Parameters
 
@@ -116,7 +116,7 @@ class ScoreHead(PairHead):
         return outputs
 
     def distribution(self, gold: torch.Tensor) -> torch.Tensor:
-        """The distributions of gold scores: (batch,) -> (batch, scores)."""
+        """Returns the distributions of gold scores: (batch,) -> (batch, scores)."""
         return (1 - (gold.float().unsqueeze(-1) - self.scores).abs()).clamp(min=0)
 
     def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
@@ -166,7 +166,7 @@ class SentencePair(Model):
     dropout : `float`, optional (default = `0.0`)
         Applied to the vectors of the sentences.
     pair_transformer : `PairTransformer`, optional (default = `None`)
-        Reads both sentences, which need the indexer `word_pieces`.
+        Reads both sentences, which need the `word_pieces` indexer.
     initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
     """
 
@@ -251,7 +251,7 @@ class SentencePair(Model):
         return self.output(torch.sigmoid(self.features(pair)), gold)
 
     def encode(self, text: TextFieldTensors, heads: torch.Tensor | None = None) -> torch.Tensor:
-        """The vector of each sentence, (batch, dim)."""
+        """Returns the vector of each sentence, (batch, dim)."""
         return self._vectors(self.text_field_embedder(text), get_text_field_mask(text), heads)
 
     def _vectors(

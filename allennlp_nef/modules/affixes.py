@@ -1,4 +1,4 @@
-"""The token embedder `affixes`."""
+"""The `affixes` token embedder."""
 
 import torch
 from allennlp.data import Vocabulary

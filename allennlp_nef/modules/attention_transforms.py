@@ -142,7 +142,7 @@ class FixedAttentionTransform(AttentionTransform):
         return self.weights(state).to(scores.dtype) + 0 * scores
 
     def weights(self, state: SketchState) -> torch.Tensor:
-        """The attention weights: (batch, tokens)."""
+        """Returns the attention weights: (batch, tokens)."""
         raise NotImplementedError
 
 

@@ -75,7 +75,7 @@ class TagHead(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def loss(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
-        """The loss of a batch, a scalar; 0 without words.
+        """Returns the loss of a batch, a scalar; 0 without words.
 
         `tags` are the gold tags, (batch, tokens); words without one have the index `NO_LABEL` and do not count.
         """
@@ -86,23 +86,23 @@ class TagHead(torch.nn.Module, Registrable):
         return losses.sum() / torch.as_tensor(numbers[self.average]).clamp(min=1)
 
     def sentence_losses(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
-        """The negative log-likelihood of the gold tags of each sentence, with label weights: (batch,)."""
+        """Returns the negative log-likelihood of the gold tags of each sentence, with label weights: (batch,)."""
         scores = zero_padding(in_float32_at_least(scores), mask).flatten(0, 1)
         weights = self.label_weights.to(scores.dtype)
         losses = functional.cross_entropy(scores, tags.flatten(), weights, reduction="none")
         return losses.view(mask.shape).masked_fill(~mask, 0).sum(-1)
 
     def decode(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """The best tags, (batch, tokens), long; 0 in padding."""
+        """Returns the best tags, (batch, tokens), long; 0 in padding."""
         return scores.argmax(-1).masked_fill(~mask, 0)
 
     def probabilities(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """The probability of each label of each word, (batch, tokens, labels); 0 in padding."""
+        """Returns the probability of each label of each word, (batch, tokens, labels); 0 in padding."""
         scores = in_float32_at_least(scores) - self.label_weights.log()
         return zero_padding(scores.softmax(-1), mask)
 
     def next_probabilities(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
-        """The probability of each label of the next word if this word has the label in `tags`, (batch, tokens).
+        """Returns the probability of each label of the next word if this word has the label in `tags`, (batch, tokens).
 
         Returns (batch, tokens - 1, labels), with 0 where the next word is padding.
         """
@@ -209,7 +209,7 @@ class CrfTagHead(SoftmaxTagHead):
         return crf.next_marginals(scores, mask, self.constrained_chain(), tags)
 
     def constrained_chain(self) -> crf.LinearChain:
-        """The chain, with the transitions that violate the constraints forbidden."""
+        """Returns the chain, with the transitions that violate the constraints forbidden."""
         forbidden = ~self.allowed
         parts = (
             (self.transitions, forbidden[:-2, :-2]),

@@ -20,7 +20,7 @@ class TreeLevel(NamedTuple):
 
 
 def tree_levels(heads: torch.Tensor, mask: torch.Tensor) -> list[TreeLevel]:
-    """The levels of a batch of trees, leaves first. All children of a node are on lower levels than the node.
+    """Returns the levels of a batch of trees, leaves first. All children of a node are on lower levels than the node.
 
     # Parameters
 
@@ -75,7 +75,7 @@ class TreeEncoder(torch.nn.Module, Registrable):
     def forward(
         self, inputs: torch.Tensor, heads: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """The states of the nodes.
+        """Returns the states of the nodes.
 
         # Parameters
 
@@ -102,14 +102,14 @@ class TreeEncoder(torch.nn.Module, Registrable):
     def root_states(
         self, inputs: torch.Tensor, heads: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """The state of the root of each tree, (batch, hidden_dim), for the arguments of `forward`."""
+        """Returns the state of the root of each tree, (batch, hidden_dim), for the arguments of `forward`."""
         roots = ((heads == 0) & mask).int().argmax(-1)
         return self(inputs, heads, mask)[torch.arange(len(roots), device=roots.device), roots]
 
     def cell(
         self, gates: torch.Tensor, states: torch.Tensor, memories: torch.Tensor, level: TreeLevel
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The states and the memories of the nodes of a level, (nodes, hidden_dim) each.
+        """Returns the states and the memories of the nodes of a level, (nodes, hidden_dim) each.
 
         `gates` (nodes, 4 * hidden_dim) come from the inputs of the nodes, `states` and `memories` (children,
         hidden_dim) from their children.

@@ -90,7 +90,7 @@ def constrained_softmax(
     mask: torch.Tensor | None = None,
     dim: int = -1,
 ) -> torch.Tensor:
-    """A softmax whose weights are at most the upper bounds.
+    """Returns a softmax whose weights are at most the upper bounds.
 
     Solves (Eq. 10) ``argmin_alpha -H(alpha) - z . alpha`` over the simplex with ``alpha <= u``. The solution is
     (Prop. 1) ``alpha_i = min(exp(z_i) / Z, u_i)``, the softmax if the bounds are large enough. Differentiable once,

@@ -76,7 +76,7 @@ def constrained_sparsemax(
     mask: torch.Tensor | None = None,
     dim: int = -1,
 ) -> torch.Tensor:
-    """A sparsemax whose weights are at most the upper bounds. Low scores get exactly 0.
+    """Returns a sparsemax whose weights are at most the upper bounds. Low scores get exactly 0.
 
     Solves ``argmin_alpha ||alpha - z||^2`` over the simplex with ``alpha <= u``. The solution is
     ``alpha_i = max(0, min(u_i, z_i - tau))``, the sparsemax if the bounds are large enough. Let A be the positions with

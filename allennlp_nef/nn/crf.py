@@ -78,7 +78,7 @@ def log_partition(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor
 
 
 def viterbi(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
-    """The tags with the highest score, (batch, tokens), long; 0 in padding.
+    """Returns the tags with the highest score, (batch, tokens), long; 0 in padding.
 
     Among several best taggings, the last word gets the tag with the lowest index, then the word before it, and so on.
     """
@@ -137,7 +137,7 @@ def next_marginals(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Te
 
 
 def _backward(emissions: Tensor, mask: Tensor, chain: LinearChain) -> tuple[Tensor, Tensor]:
-    """The backward messages: for each word and tag, log sum exp of the scores of all that can follow.
+    """Returns the backward messages: for each word and tag, log sum exp of the scores of all that can follow.
 
     Their maximum is subtracted at each word, so that long sentences lose no precision.
 

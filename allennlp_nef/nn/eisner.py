@@ -6,7 +6,7 @@ import numpy
 
 
 def projective_heads(scores: numpy.ndarray, lengths: Sequence[int]) -> numpy.ndarray:
-    """The heads of the projective tree with the highest score, in which exactly one word is the root.
+    """Returns the heads of the projective tree with the highest score, in which exactly one word is the root.
 
     The score of a tree is the sum of the scores of its arcs. The dynamic program of Eisner, "Three New Probabilistic
     Models for Dependency Parsing" (COLING 1996), for all sentences and all spans of the same width at once.
@@ -32,7 +32,7 @@ def projective_heads(scores: numpy.ndarray, lengths: Sequence[int]) -> numpy.nda
     splits = {kind: numpy.zeros((batch, words, words), int) for kind in ("arc", "right", "left")}
 
     def best(kind: str, candidates: numpy.ndarray) -> numpy.ndarray:
-        """The highest scores (batch, spans) of (batch, spans, splits). Remembers the splits."""
+        """Returns the highest scores (batch, spans) of (batch, spans, splits). Remembers the splits."""
         offsets = candidates.argmax(-1)
         splits[kind][:, i, j] = i + offsets
         return numpy.take_along_axis(candidates, offsets[..., None], -1)[..., 0]
@@ -56,7 +56,7 @@ def projective_heads(scores: numpy.ndarray, lengths: Sequence[int]) -> numpy.nda
 
 
 def _follow(splits: dict[str, list[list[int]]], root: int, length: int) -> list[int]:
-    """The heads of one sentence: unfolds the two complete spans of the root."""
+    """Returns the heads of one sentence: unfolds the two complete spans of the root."""
     heads = [0] * length
     spans = [("left", 0, root), ("right", root, length - 1)]
     while spans:

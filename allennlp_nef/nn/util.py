@@ -4,7 +4,7 @@ import torch
 
 
 def float32_at_least(dtype: torch.dtype) -> torch.dtype:
-    """The type to compute in: float32 for float16 and bfloat16, otherwise the type itself."""
+    """Returns the type to compute in: float32 for float16 and bfloat16, otherwise the type itself."""
     return torch.promote_types(dtype, torch.float32)
 
 

@@ -53,7 +53,7 @@ def load_predictor(
     overrides: str | dict[str, Any] = "",
     **options: Any,
 ) -> Any:
-    """The predictor of a trained model.
+    """Returns the predictor of a trained model.
 
     # Parameters
 
@@ -195,7 +195,7 @@ def _values(part: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 
 def _is_read(place: tuple[str, ...]) -> bool:
-    """Whether a value is used when an archive is loaded. AllenNLP leaves out some options of the model."""
+    """Returns whether a value is used when an archive is loaded. AllenNLP leaves out some options of the model."""
     left_out = place[0] == "model" and {"pretrained_file", "initializer"} & set(place)
     built = ("dataset_reader", "validation_dataset_reader", "vocabulary", "model")
     return place[0] in built and not left_out

@@ -212,7 +212,7 @@ class NefPredictor(Predictor):
         return getattr(self._model, "needs_square_memory", False)
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        """The item of a request whose `fields` have been checked. Raises a `UserError` for wrong values."""
+        """Returns the item of a request whose `fields` have been checked. Raises a `UserError` for wrong values."""
         raise NotImplementedError
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
@@ -228,7 +228,7 @@ class NefPredictor(Predictor):
         return {"task": self.task, "max_tokens": self.max_tokens}
 
     def item_of(self, request: Any, place: str = "") -> Item | Failure:
-        """The item of a request, an instance, or an error that a request already has.
+        """Returns the item of a request, an instance, or an error that a request already has.
 
         A `Failure` stands for a request that cannot be answered. Unless `on_error` is "skip", it is raised. `place`,
         such as "item 2", begins the message.
@@ -252,7 +252,7 @@ class NefPredictor(Predictor):
         return item
 
     def _echoed(self, request: Any) -> dict[str, Any]:
-        """The fields of a request that its answer repeats."""
+        """Returns the fields of a request that its answer repeats."""
         if not isinstance(request, dict):
             return {}
         if self.keep_fields:
@@ -262,7 +262,7 @@ class NefPredictor(Predictor):
     def split_field(
         self, request: JsonDict, name: str, split: Split, may_be_empty: bool = False
     ) -> tuple[list[str], Offsets | None]:
-        """The words of a field, and where they are in its text: a string is raw text, a list has no offsets."""
+        """Returns the words of a field, and where they are in its text: a string is raw text, a list has no offsets."""
         value = request[name]
         if isinstance(value, str):
             check_characters(name, value)
@@ -274,11 +274,11 @@ class NefPredictor(Predictor):
         return words, offsets
 
     def answers(self, items: Sequence[Item | Failure]) -> list[Answer]:
-        """The answers to items, in their order; `{"error": ...}` for failures."""
+        """Returns the answers to items, in their order; `{"error": ...}` for failures."""
         return self.to_answers(self.results(items), items)
 
     def results(self, items: Sequence[Item | Failure]) -> list[Any]:
-        """The model's human-readable output for each item, in their order. Failures stay as they are."""
+        """Returns the model's human-readable output for each item, in their order. Failures stay as they are."""
         results: list[Any] = list(items)
         numbers = [i for i, item in enumerate(items) if isinstance(item, Item)]
         valid: list[Any] = [items[i] for i in numbers]
@@ -307,12 +307,12 @@ class NefPredictor(Predictor):
         return [output for half in halves for output in self._outputs_or_failures(half)]
 
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
-        """The model's human-readable output for each item of a batch."""
+        """Returns the model's human-readable output for each item of a batch."""
         outputs: Any = self._model.forward_on_instances([self.prepare(item) for item in items])
         return list(outputs)
 
     def prepare(self, item: Item) -> Instance:
-        """The instance for the model: without gold fields, with its token indexers."""
+        """Returns the instance for the model: without gold fields, with its token indexers."""
         self._dataset_reader.apply_token_indexers(item.instance)
         fields = item.instance.fields.items()
         kept = {name: each for name, each in fields if name not in self.dropped_fields}
@@ -332,13 +332,13 @@ class NefPredictor(Predictor):
         return answers
 
     def request_of(self, value: Any) -> JsonDict:
-        """The request of an input of `predict_many`."""
+        """Returns the request of an input of `predict_many`."""
         if isinstance(value, dict):
             return value
         return dict(zip(self.fields, value if isinstance(value, tuple) else (value,)))
 
     def predict_many(self, inputs: Iterable[Any]) -> list[Answer]:
-        """The answers to many inputs, in their order. Shows a progress bar if there are more than `WINDOW`.
+        """Returns the answers to many inputs, in their order. Shows a progress bar if there are more than `WINDOW`.
 
         An input is a sentence (raw text, or a list of words), a tuple of the arguments of `predict`, such as a source
         and its translation, or a request.
@@ -368,7 +368,7 @@ class NefPredictor(Predictor):
         return item.instance
 
     def load_line(self, line: str) -> JsonDict:
-        """The request of a line. Raises a `UserError` for a line that is no JSON object."""
+        """Returns the request of a line. Raises a `UserError` for a line that is no JSON object."""
         line = line.removeprefix("\ufeff")  # of the first line of a file
         if self.text_field and self.input_format == "text":
             return {self.text_field: line.rstrip("\r\n")}
@@ -383,7 +383,7 @@ class NefPredictor(Predictor):
             raise UserError(f"{error}{hint}") from None
 
     def dump_line(self, outputs: JsonDict) -> str:
-        """An answer in the output format."""
+        """Returns an answer in the output format."""
         if self.output_format == "json":
             return json.dumps(outputs, ensure_ascii=False) + "\n"
         answer: Any = outputs

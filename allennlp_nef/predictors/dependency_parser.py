@@ -47,7 +47,7 @@ class DependencyParserPredictor(UntaggedPredictor):
         super().__init__(model, dataset_reader, **options)
 
     def predict(self, sentence: str | list[str], tags: list[str] | None = None) -> JsonDict:
-        """The answer to a sentence, from Python."""
+        """Returns the answer to a sentence, from Python."""
         return self.predict_json({"sentence": sentence, "tags": tags})
 
     def to_item(self, request: dict[str, Any]) -> Item:

@@ -84,7 +84,7 @@ class NefTaggerPredictor(TaggingPredictor):
             self.tokenizer = Tokenizer.from_params(Params(params))
 
     def predict(self, sentence: str | list[str], **options: Any) -> JsonDict:
-        """The answer to a sentence (raw text, or a list of words) and the options of a request."""
+        """Returns the answer to a sentence (raw text, or a list of words) and the options of a request."""
         return self.predict_json({**self.request_of(sentence), **options})
 
     def trace(self, sentence: str | list[str]) -> ShownTrace:

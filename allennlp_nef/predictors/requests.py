@@ -60,7 +60,7 @@ def check_words(name: str, words: Sequence[Any], max_tokens: int) -> None:
 
 
 def request_error(message: str) -> UserError:
-    """The exception for a request that cannot be answered.
+    """Returns the exception for a request that cannot be answered.
 
     If allennlp-server is loaded, it is also a `ServerError`, which the server answers with status 400 and the message
     as JSON. Any other exception would be a bare status 500.

@@ -17,7 +17,7 @@ from allennlp_nef.predictors.requests import TEXT
 
 @Predictor.register("sentence_pair")
 class SentencePairPredictor(UntaggedPredictor):
-    """Compares two sentences, with the model `sentence_pair`, or with `esim` of allennlp-models.
+    """Compares two sentences, with the `sentence_pair` model, or with `esim` of allennlp-models.
 
     A request is a JSON object:
 
@@ -45,7 +45,7 @@ class SentencePairPredictor(UntaggedPredictor):
     def predict(
         self, first: str | list[str], second: str | list[str], **heads: list[int]
     ) -> JsonDict:
-        """The answer to a pair, from Python, with `first_heads` and `second_heads` if the model needs them."""
+        """Returns the answer to a pair, from Python, with `first_heads` and `second_heads` if the model needs them."""
         return self.predict_json({"first": first, "second": second, **heads})
 
     def to_item(self, request: dict[str, Any]) -> Item:

@@ -30,7 +30,7 @@ class ShownTrace(SentenceTrace):
         self._answer, self._description = answer, description
 
     def plot(self) -> Any:
-        """The heat map of the attention, a matplotlib figure. Needs the extra `plot`."""
+        """Returns the heat map of the attention, a matplotlib figure. Needs the `plot` extra."""
         from allennlp_nef.figures._heat_maps import heat_map
 
         return heat_map([self._answer], [self._description])
@@ -79,7 +79,7 @@ class TaggingPredictor(NefPredictor):
         self.options |= options
 
     def description(self) -> JsonDict:
-        """The description of the model: `task`; `title`, such as "NEF-F csoftmax, N = 5"; the name of the
+        """Returns the description of the model: `task`; `title`, such as "NEF-F csoftmax, N = 5"; the name of the
         `pretrained_encoder`, or null; `labels` and their `colors`; `step_name`, what a row of a trace is, or null if
         the model has no trace; and `max_tokens`."""
         labels = self._model.tag_head.labels
@@ -112,7 +112,7 @@ class TaggingPredictor(NefPredictor):
         return instance
 
     def _trace_of(self, request: JsonDict) -> ShownTrace:
-        """The trace for a request. Raises a `UserError` if the model has none."""
+        """Returns the trace for a request. Raises a `UserError` if the model has none."""
         answer: Any = self.predict_json({**request, "trace": True})
         if answer.trace is None:
             raise UserError(f"trace: the model {title_of(self._model)} does not have one")
@@ -135,13 +135,13 @@ def step_name_of(model: NefTagger) -> str | None:
 
 
 def pretrained_encoder_of(model: NefTagger) -> str | None:
-    """The name of the pretrained encoder of a tagger; None if it has none."""
+    """Returns the name of the pretrained encoder of a tagger; None if it has none."""
     parts = (part for part in model.modules() if isinstance(part, PretrainedTransformer))
     return next((part.name for part in parts), None)
 
 
 def title_of(model: NefTagger) -> str:
-    """The name of a tagger, such as "NEF-F csoftmax, N = 5 + CRF" or "multilingual-e5-small + linear"."""
+    """Returns the name of a tagger, such as "NEF-F csoftmax, N = 5 + CRF" or "multilingual-e5-small + linear"."""
     last = parts_of(model.decoder or model.encoder)[-1]
     has_crf = isinstance(model.tag_head, CrfTagHead)
     encoder = pretrained_encoder_of(model)

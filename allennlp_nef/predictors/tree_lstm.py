@@ -14,7 +14,7 @@ from allennlp_nef.predictors.requests import Check, check_words
 
 @Predictor.register("tree_lstm")
 class TreeLstmPredictor(UntaggedPredictor):
-    """Labels the nodes of binary trees, with the model `tree_lstm`.
+    """Labels the nodes of binary trees, with the `tree_lstm` model.
 
     A request is a JSON object, such as `{"tree": "(0 (0 a) (0 (0 good) (0 film)))"}`, with a tree in brackets as in the
     Stanford Sentiment Treebank; its labels are ignored. The answer has `tokens`, the words; `label` and
@@ -32,7 +32,7 @@ class TreeLstmPredictor(UntaggedPredictor):
     _dataset_reader: LabeledTreesReader
 
     def predict(self, tree: str) -> JsonDict:
-        """The answer to a tree, from Python."""
+        """Returns the answer to a tree, from Python."""
         return self.predict_json({"tree": tree})
 
     def to_item(self, request: dict[str, Any]) -> Item:

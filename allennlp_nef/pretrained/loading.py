@@ -16,13 +16,13 @@ from allennlp_nef.pretrained import multilingual_e5
 if TYPE_CHECKING:  # importing transformers takes a second
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-TRANSFORMER_FOLDER = "transformer"  # of an archive; written by the callback `save_transformer`
+TRANSFORMER_FOLDER = "transformer"  # of an archive; written by the `save_transformer` callback
 WEIGHTS_NAME = "model.safetensors"
 
 
 @lru_cache(maxsize=1)
 def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
-    """The fast tokenizer of a pretrained transformer. Callers share the one that was loaded last.
+    """Returns the fast tokenizer of a pretrained transformer. Callers share the one that was loaded last.
 
     # Raises
 
@@ -81,7 +81,7 @@ def _cannot_load(model_name: str, reason: object) -> ConfigurationError:
 
 
 def archived_transformer(extras: Mapping[str, Any]) -> Path | None:
-    """The `transformer` folder of the archive that is being loaded, from the extras of `from_params`.
+    """Returns the `transformer` folder of the archive that is being loaded, from the extras of `from_params`.
 
     None for archives without such a folder, and in training: `allennlp train` passes `local_rank`, too. There, the
     folder may be left over from a run that is being recovered.
@@ -95,7 +95,7 @@ def archived_transformer(extras: Mapping[str, Any]) -> Path | None:
 def load_transformer(
     model_name: str, load_weights: bool = True, four_bits: bool = False
 ) -> "PreTrainedModel":
-    """A pretrained transformer without the pooler of BERT, whose weights would get no gradients.
+    """Returns a pretrained transformer without the pooler of BERT, whose weights would get no gradients.
 
     With `four_bits`, the embeddings of `multilingual-e5-small` stay in 4 bits. Raises `ConfigurationError` if nothing
     is found under `model_name`.
@@ -114,7 +114,7 @@ def load_transformer(
 
 
 def limit_of(transformer: "PreTrainedModel") -> int:
-    """The number of pieces for which a transformer has positions."""
+    """Returns the number of pieces for which a transformer has positions."""
     for name, module in transformer.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
             # In RoBERTa the first position comes after the one of padding.

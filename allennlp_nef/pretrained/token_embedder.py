@@ -1,4 +1,4 @@
-"""The token embedder `word_pieces`."""
+"""The `word_pieces` token embedder."""
 
 from allennlp.modules.token_embedders import TokenEmbedder
 from torch import Tensor
@@ -10,7 +10,7 @@ from allennlp_nef.pretrained.transformer import PretrainedTransformer
 class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
     """Represents each word of a sentence by a pretrained transformer.
 
-    Takes the output of the indexer `word_pieces`. The options are those of `PretrainedTransformer`.
+    Takes the output of the `word_pieces` indexer. The options are those of `PretrainedTransformer`.
     """
 
     num_sides = 1

@@ -1,4 +1,4 @@
-"""The token indexer `word_pieces`, which splits words into the pieces of a pretrained transformer."""
+"""The `word_pieces` token indexer, which splits words into the pieces of a pretrained transformer."""
 
 from itertools import chain
 from typing import Any
@@ -11,7 +11,7 @@ from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 
 @TokenIndexer.register("word_pieces")
 class WordPiecesIndexer(TokenIndexer):
-    """Splits words into the pieces of a pretrained transformer, for `transformer_pair` and the embedder `word_pieces`.
+    """Splits words into the pieces of a pretrained transformer, for `transformer_pair` and the `word_pieces` embedder.
 
     Returns `counts`, (tokens,), the number of pieces of each word, and `pieces`, (pieces,), the ids of all pieces in
     one row without special tokens. A word for which the tokenizer returns no piece, such as a zero-width space, becomes
@@ -20,7 +20,7 @@ class WordPiecesIndexer(TokenIndexer):
     # Parameters
 
     model_name : `str`
-        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the extra `multilingual` installs; the
+        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the `multilingual` extra installs; the
         same as in the model. An archive with a `transformer` folder uses the
         tokenizer in that folder.
     """

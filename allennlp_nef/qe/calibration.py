@@ -38,7 +38,7 @@ class LabeledWords(NamedTuple):
     labels: Sequence[str]
 
     def half(self, remainder: int) -> "LabeledWords":
-        """The words of every other sentence."""
+        """Returns the words of every other sentence."""
         kept = self.sentences % 2 == remainder
         return LabeledWords(
             self.probabilities[kept], self.gold[kept], self.sentences[kept], self.labels
@@ -72,7 +72,7 @@ def with_temperature(probabilities: numpy.ndarray, temperature: float) -> numpy.
 
 
 def fit_temperature(probabilities: numpy.ndarray, gold: numpy.ndarray) -> float:
-    """The temperature with the highest likelihood of the gold labels.
+    """Returns the temperature with the highest likelihood of the gold labels.
 
     # Parameters
 
@@ -100,7 +100,7 @@ def _logs(probabilities: numpy.ndarray) -> numpy.ndarray:
 
 
 def fit(words: LabeledWords, objective: str = "mcc") -> tuple[float, float]:
-    """The temperature, and the threshold of the probability of BAD with the best score ("mcc" or "f1_mult")."""
+    """Returns the temperature, and the threshold of the probability of BAD with the best score ("mcc" or "f1_mult")."""
     own = words.probabilities[numpy.arange(len(words.gold)), words.gold.clip(min=0)]
     possible = (words.gold >= 0) & (own > 0)  # constraints of a CRF can rule out the gold label
     temperature = fit_temperature(words.probabilities[possible], words.gold[possible])
@@ -111,7 +111,7 @@ def fit(words: LabeledWords, objective: str = "mcc") -> tuple[float, float]:
 def bad_probabilities(
     words: LabeledWords, temperature: float
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The calibrated probability of BAD of each word, and whether it is BAD; severities count as BAD."""
+    """Returns the calibrated probability of BAD of each word, and whether it is BAD; severities count as BAD."""
     table = with_temperature(words.probabilities, temperature)
     return table[:, bad_ids_of(words.labels)].sum(1).clip(max=1), words.gold != words.labels.index(
         OK
@@ -119,8 +119,8 @@ def bad_probabilities(
 
 
 def scores_of(words: LabeledWords, temperature: float, threshold: float) -> dict[str, float]:
-    """The scores of words: those of `word_qe_scores`; `ece`, the expected calibration error of the probability of BAD;
-    `tagged_share` and `gold_share`, the shares of words that are tagged BAD and that are BAD."""
+    """Returns the scores of words: those of `word_qe_scores`; `ece`, the expected calibration error of the probability
+    of BAD; `tagged_share` and `gold_share`, the shares of words that are tagged BAD and that are BAD."""
     bad, is_bad = bad_probabilities(words, temperature)
     is_tagged = bad >= threshold
     counts = numpy.bincount(2 * ~is_bad + ~is_tagged, minlength=4)
@@ -179,7 +179,7 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
 
 
 def labeled_words(predictor: WordQePredictor, instances: Iterable[Instance]) -> LabeledWords:
-    """The words of the instances that have gold tags."""
+    """Returns the words of the instances that have gold tags."""
     items = [item for item in map(Item, instances) if item.metadata["tags"] is not None]
     model = predictor._model
     temperature, model.temperature = model.temperature, 1.0

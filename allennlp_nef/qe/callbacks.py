@@ -1,4 +1,4 @@
-"""The callback `learn_aligner`."""
+"""The `learn_aligner` callback."""
 
 import logging
 import os

@@ -68,7 +68,7 @@ def _words(text: str) -> Words:
 
 
 def _script(word: str) -> str:
-    """The script of a word; "" for punctuation and mixed scripts. Chinese and Japanese count as one script."""
+    """Returns the script of a word; "" for punctuation and mixed scripts. Chinese and Japanese count as one script."""
     names = {unicodedata.name(c, "").split(" ")[0] for c in word if c.isalpha()}
     names = {"CJK" if name.startswith(("HIRAGANA", "KATAKANA")) else name for name in names}
     return names.pop() if len(names) == 1 else ""
@@ -77,7 +77,7 @@ def _script(word: str) -> str:
 def _numbers(
     text: str, digits: re.Pattern[str], number: re.Pattern[str]
 ) -> dict[Decimal, tuple[int, int]]:
-    """The place of each number in a text, by its value."""
+    """Returns the place of each number in a text, by its value."""
     found: list[tuple[Decimal, int, int]] = []
     for match in digits.finditer(_mask(_PLACEHOLDER, text)):
         start, end = match.span()
@@ -129,12 +129,12 @@ def _different_numbers(source: str, target: str) -> Places:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether a word should change in translation, unlike names, numbers and code."""
+    """Returns whether a word should change in translation, unlike names, numbers and code."""
     return word[0].isalpha() and not word[0].isupper() and not re.search(r"[\d.@&]", word)
 
 
 def _is_copy(theirs: Words, ours: Words) -> bool:
-    """Whether both sides have the same words, and most of them are plain."""
+    """Returns whether both sides have the same words, and most of them are plain."""
     if [word.lower() for word, *_ in theirs] != [word.lower() for word, *_ in ours]:
         return False
     words = [word for word, *_ in theirs if word[0].isalnum()]

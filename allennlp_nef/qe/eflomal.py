@@ -17,7 +17,7 @@ Sentence = tuple[list[str], list[str]]
 
 
 def align_with_eflomal(sentences: Sequence[Sentence]) -> list[list[Link]]:
-    """The links of each sentence and its translation, by the package eflomal in both directions, combined."""
+    """Returns the links of each sentence and its translation, by the package eflomal in both directions, combined."""
     with require_extra("align", "align-words without --aligner"):
         import eflomal
     # eflomal splits words at any whitespace in them.

@@ -13,7 +13,7 @@ _COLUMNS = (*SCORES, "threshold", "words", "flagged")
 
 
 def row_of(answer: Mapping[str, Any]) -> list[float]:
-    """The numbers of an answer that figures need; NaN for what it does not have."""
+    """Returns the numbers of an answer that figures need; NaN for what it does not have."""
     if "error" in answer:
         return [numpy.nan] * len(_COLUMNS)
     tags = answer["tags"]
@@ -23,7 +23,7 @@ def row_of(answer: Mapping[str, Any]) -> list[float]:
 
 def figures_of(rows: numpy.ndarray) -> dict[str, Any]:
     """
-    The figures of rows (segments, columns).
+    Returns the figures of rows (segments, columns).
 
     # Returns
 

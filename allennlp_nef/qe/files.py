@@ -8,8 +8,8 @@ A data path is one of
 - a `.jsonl` file of tagged translations, one object per line with the parts below as fields, each a string or a list:
   `{"source": ["a", "b"], "target": ["A", "B"], "tags": ["OK", "BAD"], "alignments": [[0, 0], [1, 1]]}`. In answers of
   the predictor, `tokens` is the target;
-- a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the part `spans`; WMT23 files without
-  sources also need the part `source`, one sentence per line, and can have `alignments`;
+- a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the `spans` part; WMT23 files without
+  sources also need the `source` part, one sentence per line, and can have `alignments`;
 - a pattern for such paths, such as `data/*/train` or `data/*.jsonl`;
 - a list of these, which are read one after the other.
 
@@ -85,7 +85,7 @@ class QeExample:
 
 @dataclass
 class ReadOptions:
-    """Options of `read_examples`; see the reader `wmt_word_qe`."""
+    """Options of `read_examples`; see the `wmt_word_qe` reader."""
 
     tagged: str = "target"
     eos: bool = False
@@ -151,7 +151,7 @@ def _read_objects(path: str, first: Mapping[str, Any], options: ReadOptions) -> 
 
 
 def _text_of(value: Any, where: str) -> str:
-    """A string, or the words of a list joined by spaces."""
+    """Returns a string, or the words of a list joined by spaces."""
     if isinstance(value, str):
         return value
     words: list[Any] = value if isinstance(value, list) else [None]
@@ -187,7 +187,7 @@ def _read_spans(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
 
 
 def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
-    """The file of each part of a data path that is not a list.
+    """Returns the file of each part of a data path that is not a list.
 
     # Raises
 
@@ -255,7 +255,7 @@ def read_parallel(
 
 
 def _used_files(files: Mapping[str, str], options: ReadOptions) -> dict[str, str]:
-    """The files that the options need.
+    """Returns the files that the options need.
 
     Raises a `DataFormatError` if the files are labeled, but not with what is tagged.
     """
@@ -275,7 +275,7 @@ def _example(
     where: Mapping[str, str],
     options: ReadOptions,
 ) -> QeExample:
-    """The example of a row, a text for each part."""
+    """Returns the example of a row, a text for each part."""
     source, target, offsets = split_fields(row["source"]), split_fields(row["target"]), None
     if options.split_source:
         source, _ = options.split_source(row["source"])

@@ -62,7 +62,7 @@ def _read_word_table(file: ScoredFile, encoding: str, language_pair: str | None)
 
 
 def read_spans(path: str, language_pair: str | None = None) -> ScoredFile:
-    """The `character_tags` of the translations in a file of error spans."""
+    """Returns the `character_tags` of the translations in a file of error spans."""
     file = ScoredFile(path, [])
     for segment in read_segments(path, language_pair):
         if segment.spans is None:
@@ -74,7 +74,7 @@ def read_spans(path: str, language_pair: str | None = None) -> ScoredFile:
 
 
 def character_tags(text: str, spans: Sequence[ErrorSpan]) -> list[str]:
-    """The severities of the errors at each character: `"minor"`, `"major"`, `"major+minor"` or `""`.
+    """Returns the severities of the errors at each character: `"minor"`, `"major"`, `"major+minor"` or `""`.
 
     As in the official WMT23 script, the characters are those of the text without surrounding whitespace, plus one at
     its end for omissions there. An empty span marks the character after it. Spans inside trailing whitespace are
@@ -92,7 +92,7 @@ def character_tags(text: str, spans: Sequence[ErrorSpan]) -> list[str]:
 def read_sentence_scores(
     path: str, encoding: str = "utf-8", language_pair: str | None = None
 ) -> ScoredFile:
-    """The numbers in a file with one per line, or in a table of WMT."""
+    """Returns the numbers in a file with one per line, or in a table of WMT."""
     file, rows = ScoredFile(path, []), list(read_lines(path, encoding))
     if any("\t" in line for _, line in rows):
         table = read_table(path, (4,), encoding, language_pair).rows
@@ -114,7 +114,7 @@ def read_sentence_scores(
 
 
 def without_gaps(files: Sequence[ScoredFile], gaps: str = "no") -> list[ScoredFile]:
-    """The files of OK and BAD with the tags of words, or with those of gaps; the first file is gold.
+    """Returns the files of OK and BAD with the tags of words, or with those of gaps; the first file is gold.
 
     In each line, some files can have n tags and others 2n+1: gap, word, ..., gap. If all have the same number, `gaps`
     tells which one it is (see `score-tags --gaps`). Sentences that the gold file leaves out are left out of all files.

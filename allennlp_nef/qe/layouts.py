@@ -50,20 +50,20 @@ FIRST_NAMES = ("lp", "mt_system")
 
 
 def is_word_qe(labels: Collection[str]) -> bool:
-    """Whether the labels are OK and BAD, or OK and severities."""
+    """Returns whether the labels are OK and BAD, or OK and severities."""
     bad = set(labels) - {OK}
     return OK in labels and (bad == {BAD} or (bool(bad) and bad <= {*SEVERITIES}))
 
 
 def bad_ids_of(labels: Sequence[str]) -> list[int]:
-    """The indices of the labels that mark errors: BAD, or the severities."""
+    """Returns the indices of the labels that mark errors: BAD, or the severities."""
     return [index for index, label in enumerate(labels) if label in (BAD, *SEVERITIES)]
 
 
 def split_tags(
     text: str, words: list[str], where: str, tagged: str = "target", eos: bool = False
 ) -> list[str]:
-    """The tags of a line, whose layout follows from their number.
+    """Returns the tags of a line, whose layout follows from their number.
 
     # Parameters
 
@@ -111,19 +111,19 @@ def check_tags(tags: Iterable[str], where: str, labels: Sequence[str] = (OK, BAD
 
 
 def without_eos(words: list[str]) -> list[str]:
-    """The words of a translation, without a final `<EOS>`."""
+    """Returns the words of a translation, without a final `<EOS>`."""
     return words[:-1] if words[-1:] == [EOS] else words
 
 
 def interleave(gaps: Sequence[str], words: Sequence[str]) -> list[str]:
-    """The n+1 items of gaps and the n items of words in the order gap, word, gap, ..., word, gap."""
+    """Returns the n+1 items of gaps and the n items of words in the order gap, word, gap, ..., word, gap."""
     return [item for pair in zip(gaps, words) for item in pair] + [gaps[-1]]
 
 
 def tagged_side(
     tagged: str, source: list[str], target: list[str], alignments: Sequence[Link]
 ) -> tuple[list[str], list[str], Sequence[Link]]:
-    """The tokens that get tags, the words of the other side, and the links between them.
+    """Returns the tokens that get tags, the words of the other side, and the links between them.
 
     # Parameters
 

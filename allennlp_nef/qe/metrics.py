@@ -80,7 +80,7 @@ def count_spans(gold: Tags, predicted: Tags) -> TagCounts:
 
 
 def span_scores(counts: numpy.ndarray) -> Scores:
-    """Precision, recall and F1 of the counts of `count_spans`."""
+    """Returns precision, recall and F1 of the counts of `count_spans`."""
     twice, predicted, gold = numpy.moveaxis(counts, -1, 0)
     return dict(zip(("precision", "recall", "f1"), precision_recall_f1(twice / 2, predicted, gold)))
 
@@ -115,7 +115,7 @@ def best_threshold(
 
 
 def expected_threshold(probabilities: numpy.ndarray) -> float:
-    """The threshold with the highest expected MCC, from the calibrated probabilities of BAD alone: (words,).
+    """Returns the threshold with the highest expected MCC, from the calibrated probabilities of BAD alone: (words,).
 
     The MCC is computed from the expected numbers of words: the probabilities take the place of the gold tags.
     """
@@ -137,7 +137,7 @@ def expected_calibration_error(bins: Bins) -> float:
 
 
 def ok_index(vocab: Vocabulary, label_namespace: str) -> int:
-    """The index of OK. Raises `ConfigurationError` for labels that are not of word-level quality estimation."""
+    """Returns the index of OK. Raises `ConfigurationError` for labels that are not of word-level quality estimation."""
     labels = vocab.get_token_to_index_vocabulary(label_namespace)
     if not {OK, BAD, *SEVERITIES}.issuperset(labels):
         raise ConfigurationError(

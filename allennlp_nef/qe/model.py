@@ -50,7 +50,7 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
         torch.nn.init.zeros_(self.projection.bias)
 
     def forward(self, states: Tensor, mask: Tensor, bad_probabilities: Tensor) -> Tensor:
-        """The logits of the scores, (batch,).
+        """Returns the logits of the scores, (batch,).
 
         From states (batch, tokens, input_dim), and a mask and the probabilities of BAD, each (batch, tokens).
         """
@@ -60,7 +60,7 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
         return self.scale * torch.logit(share, MIN_SHARE) + self.projection(pooled).squeeze(-1)
 
     def loss(self, logits: Tensor, gold: Tensor, mask: Tensor) -> Tensor:
-        """The loss of the sentences in the mask, a scalar. All are (batch,); gold scores above 1 count as 1."""
+        """Returns the loss of the sentences in the mask, a scalar. All are (batch,); gold scores above 1 count as 1."""
         gold = gold.to(logits).clamp(max=1)
         losses = functional.binary_cross_entropy_with_logits(logits, gold, reduction="none")
         return self.loss_weight * losses.masked_fill(~mask, 0).sum() / mask.sum().clamp(min=1)
@@ -212,7 +212,7 @@ class WordQeTagger(NefTagger):
         return worst.masked_fill(~is_bad, self.ok_id).masked_fill(~mask, 0), table
 
     def calibrated(self, probabilities: Tensor) -> Tensor:
-        """Probabilities (..., labels) after temperature scaling; a row of zeros, as in padding, stays one."""
+        """Returns probabilities (..., labels) after temperature scaling; a row of zeros, as in padding, stays one."""
         if self.temperature == 1:
             return probabilities
         tiny = torch.finfo(probabilities.dtype).tiny
@@ -222,7 +222,7 @@ class WordQeTagger(NefTagger):
         return powers / powers.sum(-1, keepdim=True).clamp(min=tiny)
 
     def bad_probabilities(self, probabilities: Tensor) -> Tensor:
-        """The probability of BAD, or of all severities together: (..., labels) -> (...)."""
+        """Returns the probability of BAD, or of all severities together: (..., labels) -> (...)."""
         return probabilities[..., self.bad_ids].sum(-1).clamp(max=1)  # rounding
 
     @property

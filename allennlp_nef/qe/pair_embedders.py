@@ -27,7 +27,7 @@ class PairEmbedder(torch.nn.Module, Registrable):
     """Whether the vectors depend on `alignments`."""
 
     def get_output_dim(self) -> int:
-        """The dimension of the vectors."""
+        """Returns the dimension of the vectors."""
         raise NotImplementedError
 
     def forward(
@@ -146,12 +146,12 @@ class AlignedPairEmbedder(PairEmbedder):
 
 
 def glorot(rows: int, dim: int) -> Tensor:
-    """A matrix (rows, dim) with the uniform initialization of Glorot & Bengio (2010)."""
+    """Returns a matrix (rows, dim) with the uniform initialization of Glorot & Bengio (2010)."""
     return torch.nn.init.xavier_uniform_(torch.empty(rows, dim))
 
 
 def aligned_means(source_words: Tensor, alignments: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean of the source words that a target word is aligned to, and whether it is aligned to any.
+    """Returns the mean of the source words that a target word is aligned to, and whether it is aligned to any.
 
     # Parameters
 
@@ -199,7 +199,7 @@ def similarity_features(similarity: Tensor, alignments: Tensor) -> Tensor:
 class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
     """Represents a target word by a pretrained transformer that reads the source and the target together.
 
-    Both sentences need the indexer `word_pieces`.
+    Both sentences need the `word_pieces` indexer.
 
     # Parameters
 

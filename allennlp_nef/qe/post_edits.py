@@ -12,7 +12,7 @@ from allennlp_nef.qe.layouts import BAD, OK
 
 
 def tags_of(translation: Sequence[str], post_edit: Sequence[str]) -> list[str]:
-    """The 2n+1 tags of a translation of n words: gap, word, gap, ..., gap.
+    """Returns the 2n+1 tags of a translation of n words: gap, word, gap, ..., gap.
 
     A word is BAD if it is deleted or replaced, and a gap if words of the post-edit are missing there.
     """
@@ -33,7 +33,7 @@ def tags_of(translation: Sequence[str], post_edit: Sequence[str]) -> list[str]:
 
 
 def hter_of(translation: Sequence[str], post_edit: Sequence[str]) -> float:
-    """The edits, shifts included, per word of the post-edit, at most 1."""
+    """Returns the edits, shifts included, per word of the post-edit, at most 1."""
     with require_extra("ter", "post-edits"):
         from sacrebleu.metrics.lib_ter import translation_edit_rate
 

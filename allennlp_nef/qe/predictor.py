@@ -29,7 +29,7 @@ Alignments = str | Sequence[str | Sequence[int]]
 class WordQePredictor(TaggingPredictor):
     """Tags each word of a translation OK or BAD and finds the error spans.
 
-    The model may tag something else: gaps or source words, as the option `tagged` of the dataset reader says.
+    The model may tag something else: gaps or source words, as the `tagged` option of the dataset reader says.
 
     A request is a JSON object:
 
@@ -155,7 +155,7 @@ class WordQePredictor(TaggingPredictor):
         alignments: Alignments | None = None,
         **options: Any,
     ) -> JsonDict:
-        """The answer to a pair, and options of a request, from Python."""
+        """Returns the answer to a pair, and options of a request, from Python."""
         request = {"source": source, "target": target, "alignments": alignments}
         return self.predict_json({**request, **options})
 
@@ -219,7 +219,7 @@ class WordQePredictor(TaggingPredictor):
         ]
 
     def _missing(self, number: int) -> dict[str, Any]:
-        """The output for an empty translation, in which only gaps or `<EOS>` are tagged."""
+        """Returns the output for an empty translation, in which only gaps or `<EOS>` are tagged."""
         label = self._model.bad_ids[-1]
         table = torch.zeros(number, len(self._model.tag_head.labels))
         table[:, label] = 1
@@ -228,7 +228,7 @@ class WordQePredictor(TaggingPredictor):
         return output if self._model.sentence_score is None else {**output, "hter": 1.0}
 
     def adaptive_threshold(self, bad_probabilities: Sequence[float]) -> float:
-        """The threshold with the highest expected MCC for the words of a corpus: (words,)."""
+        """Returns the threshold with the highest expected MCC for the words of a corpus: (words,)."""
         return expected_threshold(numpy.array(bad_probabilities))
 
     def _threshold_of(self, options: dict[str, Any]) -> float:
@@ -284,14 +284,14 @@ class WordQePredictor(TaggingPredictor):
         return {**answer, **super().to_answer(output, item)}
 
     def _tags_at(self, threshold: float, output: dict[str, Any]) -> list[str]:
-        """The tags of a sentence: from the threshold on, BAD or the more probable severity."""
+        """Returns the tags of a sentence: from the threshold on, BAD or the more probable severity."""
         labels, bad_ids = self._model.tag_head.labels, self._model.bad_ids
         worst = output["class_probabilities"][:, bad_ids].argmax(-1).tolist()
         bad = output["bad_probabilities"]
         return [labels[bad_ids[i]] if p >= threshold else OK for i, p in zip(worst, bad)]
 
     def get_interpretable_text_field_embedder(self) -> torch.nn.Module:
-        """The embedder of the target, whose words `allennlp.interpret` explains."""
+        """Returns the embedder of the target, whose words `allennlp.interpret` explains."""
         embedder = getattr(self._model.pair_embedder, "target_embedder", None)
         return embedder or super().get_interpretable_text_field_embedder()
 
@@ -301,7 +301,7 @@ class WordQePredictor(TaggingPredictor):
 
 
 def _is_empty(item: Item) -> bool:
-    """Whether the translation of an item has no words."""
+    """Returns whether the translation of an item has no words."""
     return not without_eos(item.metadata.get("target", item.metadata["words"]))
 
 
@@ -310,7 +310,7 @@ def _text_of(words: str | Sequence[str]) -> str:
 
 
 def _texts_of(metadata: Mapping[str, Any]) -> tuple[str, str]:
-    """The source and the target of an item, without `<EOS>`. Words are joined by spaces."""
+    """Returns the source and the target of an item, without `<EOS>`. Words are joined by spaces."""
     target = metadata.get("text") or metadata.get("target", metadata["words"])
     source, target = metadata.get("texts", (_text_of(metadata["source"]), _text_of(target)))
     return source, target.removesuffix(EOS)

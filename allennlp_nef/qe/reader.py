@@ -54,16 +54,16 @@ class WmtWordQeReader(NefDatasetReader):
     # Parameters
 
     source_token_indexers, target_token_indexers : `dict[str, TokenIndexer]`, optional
-        The indexers of the fields `source` and `target`. Default: `{"tokens": SingleIdTokenIndexer}` with the
+        The indexers of the `source` and `target` fields. Default: `{"tokens": SingleIdTokenIndexer}` with the
         namespaces "source_tokens" and "target_tokens".
     tagged : `str`, optional (default = `"target"`)
         - "target": the words of the translation.
         - "gaps": n+1 tokens for n words, the words and `<EOS>`. Each stands for the gap before it.
         - "target_and_gaps": 2n+1 tokens, `<gap>`, word, `<gap>`, ..., `<gap>`. A gap is aligned as the words beside it.
-        - "source": the words of the source, with the tags of `.source_tags`. The fields `source` and `target` trade
+        - "source": the words of the source, with the tags of `.source_tags`. The `source` and `target` fields trade
           places.
     eos : `bool`, optional (default = `False`)
-        The layout of WMT22, for "target": every translation ends in the token `<EOS>` and has n+1 tags. Tags of words
+        The layout of WMT22, for "target": every translation ends in the `<EOS>` token and has n+1 tags. Tags of words
         and gaps (2n+1) are converted: a word is BAD if the word or the gap before it is BAD. Without this option, a
         final `<EOS>` of the data is a token like any other. `<EOS>` is never aligned.
     aligner : `bool` or `str`, optional (default = `True`)
@@ -72,7 +72,7 @@ class WmtWordQeReader(NefDatasetReader):
         written by `learn_aligner`; in an archive, the aligner of the archive replaces it. Without an aligner, no word
         of these sentences is aligned.
     word_similarity : `bool`, optional (default = `False`)
-        Whether instances have the field `similarity`, for the option of `aligned_pair` of the same name.
+        Whether instances have the `similarity` field, for the option of `aligned_pair` of the same name.
     source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`)
         Split raw text: strings in requests, error spans, and files without tags and alignments. In other files,
         whitespace separates the words. None: the rules of `punctuation` for strings in requests, whitespace in files.
@@ -81,13 +81,13 @@ class WmtWordQeReader(NefDatasetReader):
     sentence_scores : `bool`, optional (default = `False`)
         Whether to read the scores of sentences: HTER from `.hter`, or 1 - ESA / 100 from files of error spans.
     language_pair : `str`, optional (default = `None`, all)
-        Reads only this pair, such as `en-de`, of files of error spans that contain several. The part `source` then has
+        Reads only this pair, such as `en-de`, of files of error spans that contain several. The `source` part then has
         a line for each sentence of this pair.
     skip_invalid_spans : `bool`, optional (default = `False`)
         Whether to leave out sentences with an error span that is not within its text, as the data of WMT23 contain, and
         to warn with their number. By default, such a span is an error.
     max_tokens, label_namespace, max_instances
-        See `NefDatasetReader`. `max_tokens` does not count gaps and the `<EOS>` of the option `eos`.
+        See `NefDatasetReader`. `max_tokens` does not count gaps and the `<EOS>` of the `eos` option.
     """
 
     text_fields = ()
@@ -142,7 +142,7 @@ class WmtWordQeReader(NefDatasetReader):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "WmtWordQeReader":
-        """The reader of a config. The reader of an archive gets the aligner that the archive contains."""
+        """Returns the reader of a config. The reader of an archive gets the aligner that the archive contains."""
         path = archived_aligner(extras)
         if path and params.get("aligner", True):
             params["aligner"] = path
@@ -177,11 +177,11 @@ class WmtWordQeReader(NefDatasetReader):
             )
 
     def split_source(self, text: str) -> tuple[list[str], Offsets]:
-        """The words of a raw source, and the start and the end of each."""
+        """Returns the words of a raw source, and the start and the end of each."""
         return split_text(text, self.source_tokenizer or PUNCTUATION)
 
     def split_target(self, text: str) -> tuple[list[str], Offsets]:
-        """The words of a raw translation, and the start and the end of each. A final `<EOS>` stays one word."""
+        """Returns the words of a raw translation, and the start and the end of each. A final `<EOS>` stays one word."""
         end = text.rindex(EOS) if text.split()[-1:] == [EOS] else len(text)
         words, offsets = split_text(text[:end], self.target_tokenizer or PUNCTUATION)
         if end < len(text):

@@ -22,14 +22,14 @@ PAGE = str(Path(__file__).parent / "page" / "review.js")
 
 def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: str = "") -> str:
     """
-    The report as an HTML page that needs no other file and no network.
+    Returns the report as an HTML page that needs no other file and no network.
 
     # Parameters
 
     title : `str`
     bitext : `Bitext`
     answers : `Sequence[Answer]`
-        The answer of the predictor `word_qe` for each segment, at least one of them with a score. `{"error": ...}`
+        The answer of the `word_qe` predictor for each segment, at least one of them with a score. `{"error": ...}`
         stands for a segment without a score and gives the reason.
     model : `str`, optional (default = `""`)
         The name of the model that gave the answers.
@@ -67,7 +67,7 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
 
 
 def _urgency(item: Mapping[str, Any]) -> tuple[bool, bool, float]:
-    """The key by which segments are sorted: first those without a score, then those with findings of checks."""
+    """Returns the key by which segments are sorted: first those without a score, then those with findings of checks."""
     return "error" in item, bool(item.get("checks")), item.get("risk", 0)
 
 

@@ -61,7 +61,7 @@ def read_decisions(path: str) -> list[Decision]:
 
 
 def _decision_of(value: dict[str, Any]) -> Decision:
-    """The decision in a JSON object. Raises `ValueError`."""
+    """Returns the decision in a JSON object. Raises `ValueError`."""
     name, decision, note = (value.get(field) for field in ("id", "decision", "note"))
     if not isinstance(name, str) or not isinstance(note, str) or decision not in (*DECISIONS, None):
         expected = "an object with id, decision (accept, reject or null) and note"
@@ -72,7 +72,7 @@ def _decision_of(value: dict[str, Any]) -> Decision:
 
 
 def _id_of(name: str) -> str:
-    """The name of a segment without its state."""
+    """Returns the name of a segment without its state."""
     return name.replace(" (final)", "")
 
 

@@ -51,7 +51,7 @@ class PredictedSpan(NamedTuple):
     """The mean of the probabilities of BAD of its words."""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that are known."""
+        """Returns the fields that are known."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
@@ -83,7 +83,7 @@ class Segment:
 def read_segments(
     path: str, language_pair: str | None = None, allow_invalid: bool = False
 ) -> Iterator[Segment]:
-    """The translations of a `.jsonl` file in the format ESA, or of a table of WMT23.
+    """Yields the translations of a `.jsonl` file in the format ESA, or of a table of WMT23.
 
     # Parameters
 
@@ -133,7 +133,7 @@ def _read_table(path: str, language_pair: str | None, allow_invalid: bool) -> It
 
 
 def _spans_of(text: str, cells: Sequence[str]) -> list[ErrorSpan]:
-    """The spans in three cells of a table. Raises `ValueError`."""
+    """Returns the spans in three cells of a table. Raises `ValueError`."""
     columns = [cell.split() for cell in cells]
     if columns == [["-1"], ["-1"], [NO_ERROR]]:
         return []
@@ -148,7 +148,7 @@ def _spans_of(text: str, cells: Sequence[str]) -> list[ErrorSpan]:
 
 
 def segment_of(value: dict[str, Any], allow_invalid: bool = False) -> Segment:
-    """The segment of a JSON object. Raises `ValueError`."""
+    """Returns the segment of a JSON object. Raises `ValueError`."""
     source, target = (_field(value, name, str) for name in ("source", "target"))
     spans, is_valid = None, True
     if value.get("spans") is not None:
@@ -183,15 +183,15 @@ def segment_of(value: dict[str, Any], allow_invalid: bool = False) -> Segment:
 
 
 def _field(value: Any, name: str, kind: type) -> Any:
-    """A field of a JSON object. Raises `ValueError` if the field is missing or of another type."""
+    """Returns a field of a JSON object. Raises `ValueError` if the field is missing or of another type."""
     if not isinstance(value, dict) or type(value.get(name)) is not kind:
         raise ValueError(f"expected an object with {name} ({kind.__name__}), got {quote(value)}")
     return value[name]
 
 
 def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
-    """The span of an error in a text. Raises `ValueError` if its severity is not known, `SpanOutsideTextError` if it is
-    not within the text.
+    """Returns the span of an error in a text. Raises `ValueError` if its severity is not known, `SpanOutsideTextError`
+    if it is not within the text.
 
     A span that ends one character after the text is cut: the development data of WMT23 contain one.
     """

@@ -24,7 +24,7 @@ _WMT25_COLUMNS = (
 
 
 def write_tags(reader: Any, prediction: Prediction) -> str:
-    """A line of a `.tags` file of WMT: OK and BAD, with gaps in the order gap, word, ..., gap."""
+    """Returns a line of a `.tags` file of WMT: OK and BAD, with gaps in the order gap, word, ..., gap."""
     return " ".join(_ok_and_bad(prediction)) + "\n"
 
 
@@ -70,13 +70,13 @@ def write_rows(
 
 
 def write_sentence_scores(reader: Any, prediction: Prediction) -> str:
-    """A row of a submission of sentence scores to WMT22 or 23: language pair, method, sentence, score."""
+    """Returns a row of a submission of sentence scores to WMT22 or 23: language pair, method, sentence, score."""
     cells = (*_system(prediction), prediction.number, risk_of(prediction.answer))
     return _header(prediction, 3) + "\t".join(map(str, cells)) + "\n"
 
 
 def write_wmt23_spans(reader: Any, prediction: Prediction) -> str:
-    """A row of a submission of error spans to WMT23. An empty span is an omission."""
+    """Returns a row of a submission of error spans to WMT23. An empty span is an omission."""
     text, _ = token_offsets(prediction.metadata)
     cells = (*_system(prediction), str(prediction.number), _in_one_line(text))
     spans = _span_cells(prediction)
@@ -84,7 +84,7 @@ def write_wmt23_spans(reader: Any, prediction: Prediction) -> str:
 
 
 def write_wmt25_spans(reader: Any, prediction: Prediction) -> str:
-    """A row of a submission of error spans to WMT25, for segments of a file of error spans."""
+    """Returns a row of a submission of error spans to WMT25, for segments of a file of error spans."""
     segment: Segment | None = prediction.metadata.get("segment")
     if segment is None:
         raise ConfigurationError("wmt25-spans needs input from a file of error spans")
@@ -108,7 +108,7 @@ def _ok_and_bad(prediction: Prediction) -> list[str]:
 
 
 def _system(prediction: Prediction) -> tuple[str, str]:
-    """The language pair and the method."""
+    """Returns the language pair and the method."""
     language_pair = prediction.options["language_pair"]
     if language_pair is None:
         raise ConfigurationError("the output format needs a language_pair, such as en-de")
@@ -116,13 +116,13 @@ def _system(prediction: Prediction) -> tuple[str, str]:
 
 
 def _header(prediction: Prediction, lines: int) -> str:
-    """The header lines, before the first sentence: bytes, parameters and models."""
+    """Returns the header lines, before the first sentence: bytes, parameters and models."""
     header = prediction.options.get("header", ()) if prediction.number == 0 else ()
     return "".join(f"{number}\n" for number in header[:lines])
 
 
 def _span_cells(prediction: Prediction, empty: str | None = None) -> list[str]:
-    """The starts, ends and severities of the spans. `empty` replaces the start and the end of empty spans."""
+    """Returns the starts, ends and severities of the spans. `empty` replaces the start and the end of empty spans."""
     if "spans" not in prediction.answer:
         raise ConfigurationError("the output format needs a model that tags the target")
     rows = []
@@ -140,7 +140,7 @@ def _in_one_line(text: str) -> str:
 
 
 def risk_of(answer: Mapping[str, Any]) -> float:
-    """The predicted HTER of an answer, or the expected share of BAD words if the model does not predict it."""
+    """Returns the predicted HTER of an answer, or the expected share of BAD words if the model does not predict it."""
     risk: float = answer.get("hter", answer["expected_bad_share"])
     return risk
 

@@ -1,4 +1,4 @@
-"""The initializer `trained_model`."""
+"""The `trained_model` initializer."""
 
 from allennlp.nn.initializers import Initializer, PretrainedModelInitializer
 

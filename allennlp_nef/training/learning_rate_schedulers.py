@@ -1,4 +1,4 @@
-"""The learning rate scheduler `inverse_time`."""
+"""The `inverse_time` learning rate scheduler."""
 
 import torch
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler

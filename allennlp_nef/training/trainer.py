@@ -1,4 +1,4 @@
-"""The trainer `nef`, which recovers exactly from the last checkpoint."""
+"""The `nef` trainer, which recovers exactly from the last checkpoint."""
 
 import json
 import logging
@@ -36,7 +36,7 @@ RandomStates = dict[str, Any]
 
 
 def random_states(device: torch.device) -> RandomStates:
-    """The random states of Python, NumPy and torch, in types that `torch.load` accepts with `weights_only`.
+    """Returns the random states of Python, NumPy and torch, in types that `torch.load` accepts with `weights_only`.
 
     `device` is the device used for training.
     """
@@ -59,7 +59,7 @@ def set_random_states(states: RandomStates, device: torch.device) -> None:
 
 
 def config_of(folder: str) -> dict[str, Any]:
-    """The config in the folder of a run; empty if there is none, as for a trainer constructed in Python."""
+    """Returns the config in the folder of a run; empty if there is none, as for a trainer constructed in Python."""
     path = Path(folder, CONFIG_NAME)
     config: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return config
@@ -100,7 +100,7 @@ class RemainingBatches:
 
 
 def starts_anew(loader: Any) -> bool:
-    """Whether each epoch of a data loader depends on the random states at its start only."""
+    """Returns whether each epoch of a data loader depends on the random states at its start only."""
     is_stateless = isinstance(loader, MultiProcessDataLoader)
     return is_stateless and loader.batches_per_epoch is None
 
@@ -289,7 +289,7 @@ class NefTrainer(GradientDescentTrainer):
         return metrics
 
     def _continue_epoch(self, epoch: int) -> dict[str, float]:
-        """The first epoch after a checkpoint. Its metrics are empty if some of its batches were done before."""
+        """Returns the first epoch after a checkpoint. Its metrics are empty if some of its batches were done before."""
         recovered, self._recovered = self._recovered, {}
         self._epoch_start, now = recovered["random_states"][
             dist.get_rank() if self._distributed else 0

@@ -1,4 +1,4 @@
-"""CoNLL columns: the parser and the writer of the format, and the reader `conll_tags`."""
+"""CoNLL columns: the parser and the writer of the format, and the `conll_tags` reader."""
 
 import json
 import re
@@ -39,7 +39,7 @@ class ColumnSentence:
     """What separates the columns."""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, for `allennlp evaluate --predictions-output-file`."""
+        """Returns the fields, for `allennlp evaluate --predictions-output-file`."""
         return asdict(self)
 
 
@@ -98,7 +98,7 @@ def read_columns(
 def format_columns(
     rows: Sequence[Sequence[str]], separator: str, comment_prefix: str | None = None
 ) -> str:
-    """The lines of a sentence, and an empty line.
+    """Returns the lines of a sentence, and an empty line.
 
     # Raises
 
@@ -182,7 +182,7 @@ class ConllTagsReader(SentenceReader):
         self.comment_prefix = comment_prefix
 
     def tag_index(self, width: int) -> int | None:
-        """The index of the tag among `width` columns; None if it is not among them, or if it is the word."""
+        """Returns the index of the tag among `width` columns; None if it is not among them, or if it is the word."""
         if self.tag_column is None:
             return None
         index = self.tag_column + (width if self.tag_column < 0 else 0)
@@ -218,7 +218,7 @@ class ConllTagsReader(SentenceReader):
     def _converted(
         self, tags: list[str | None] | None, path: str, lines: Sequence[int]
     ) -> list[str | None] | None:
-        """The tags in the scheme of the reader. `lines` are their line numbers, for errors."""
+        """Returns the tags in the scheme of the reader. `lines` are their line numbers, for errors."""
         if tags is None or self.tag_scheme is None:
             return tags
         for tag, line in zip(tags, lines):

@@ -45,16 +45,16 @@ class ConlluSentence:
     """The line number of each word, from 1."""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, for `allennlp evaluate --predictions-output-file`."""
+        """Returns the fields, for `allennlp evaluate --predictions-output-file`."""
         return asdict(self)
 
     def column(self, name: str) -> list[str]:
-        """The values of one of the `COLUMNS`, one for each word."""
+        """Returns the values of one of the `COLUMNS`, one for each word."""
         index = COLUMNS.index(name)
         return [word[index] for word in self.words]
 
     def with_columns(self, values: Mapping[str, Sequence[str]]) -> str:
-        """The text with other values in some of the `COLUMNS`. All other bytes remain as they are."""
+        """Returns the text with other values in some of the `COLUMNS`. All other bytes remain as they are."""
         text = list(self.text)
         for name, column in values.items():
             index = COLUMNS.index(name)
@@ -127,7 +127,7 @@ def _parse(path: str, text: list[str], first_line: int) -> ConlluSentence:
 
 
 def has_values(path: str, encoding: str, columns: Sequence[str]) -> bool:
-    """Whether any word of a file has a value in one of the columns. Usually the first sentence tells."""
+    """Returns whether any word of a file has a value in one of the columns. Usually the first sentence tells."""
     return any(
         value != UNKNOWN
         for sentence in read_conllu(path, encoding)
@@ -137,7 +137,7 @@ def has_values(path: str, encoding: str, columns: Sequence[str]) -> bool:
 
 
 def format_conllu(forms: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str:
-    """The lines of a new sentence: its words and some of the other `COLUMNS`."""
+    """Returns the lines of a new sentence: its words and some of the other `COLUMNS`."""
     lines = [f"# text = {' '.join(forms)}\n"]
     for index, form in enumerate(forms):
         values = {name: column[index] for name, column in columns.items()}
@@ -147,7 +147,7 @@ def format_conllu(forms: Sequence[str], columns: Mapping[str, Sequence[str]]) ->
 
 
 def tree_of(sentence: ConlluSentence) -> Tree:
-    """The tree in HEAD and DEPREL. Raises a `DataFormatError` with path and line if there is none."""
+    """Returns the tree in HEAD and DEPREL. Raises a `DataFormatError` with path and line if there is none."""
     labels = sentence.column("deprel")
     heads: list[int] = []
     for head, label, line in zip(sentence.column("head"), labels, sentence.lines):
@@ -216,7 +216,7 @@ class ConlluTagsReader(SentenceReader):
     `ConlluSentence`.
 
     A word without UPOS has no gold tag and is ignored in the loss and the scores. A file without any value in
-    the column is unlabeled, and a warning says so. The column `feats` is empty for most words of some languages, so
+    the column is unlabeled, and a warning says so. The `feats` column is empty for most words of some languages, so
     with `feats` a file is unlabeled only if it has no UPOS either.
 
     # Parameters
@@ -305,8 +305,8 @@ class ConlluTreesReader(TextReader):
         labels: list[str] | None = None,
         sentence: ConlluSentence | None = None,
     ) -> Instance:
-        """The instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if they are
-        known, and the parsed lines of a file for the output format.
+        """Returns the instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if
+        they are known, and the parsed lines of a file for the output format.
         """
         words = self.split(words)
         tags = tags or [UNKNOWN] * len(words)

@@ -31,11 +31,11 @@ class LabeledTree:
     """The index of the word of each node, from 0; -1 for inner nodes."""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, for `allennlp evaluate --predictions-output-file`."""
+        """Returns the fields, for `allennlp evaluate --predictions-output-file`."""
         return asdict(self)
 
     def with_labels(self, labels: Sequence[str]) -> str:
-        """The tree in brackets, with other labels."""
+        """Returns the tree in brackets, with other labels."""
         inside: list[list[str]] = [[] for _ in range(len(self.heads) + 1)]
         for node, (head, leaf, label) in enumerate(zip(self.heads, self.leaves, labels), 1):
             content = self.words[leaf] if leaf >= 0 else " ".join(inside[node])
@@ -44,8 +44,8 @@ class LabeledTree:
 
 
 def parse_tree(text: str) -> LabeledTree:
-    """The tree of a text such as `(3 (2 a) (4 good))`: a bracket holds a label, and a word or two trees. Raises a
-    `ValueError` for any other text.
+    """Returns the tree of a text such as `(3 (2 a) (4 good))`: a bracket holds a label, and a word or two trees. Raises
+    a `ValueError` for any other text.
     """
     tree = LabeledTree()
     # The texts and the nodes in each open bracket. The first item is the whole line.
@@ -135,7 +135,7 @@ class LabeledSentencesReader(TextReader):
         return label, words
 
     def text_to_instance(self, tokens: str | list[str], label: str | None = None) -> Instance:
-        """The instance of a sentence, a string or a list of words, and its label if it is known."""
+        """Returns the instance of a sentence, a string or a list of words, and its label if it is known."""
         words = self.split(tokens)
         fields: dict[str, Field] = {"tokens": text_field(words)}
         if label is not None:

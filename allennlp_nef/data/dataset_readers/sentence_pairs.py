@@ -1,4 +1,4 @@
-"""Pairs of sentences with a class or a score: parsers of SICK and SNLI, and the reader `sentence_pairs`."""
+"""Pairs of sentences with a class or a score: parsers of SICK and SNLI, and the `sentence_pairs` reader."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -91,7 +91,7 @@ class SentencePairsReader(TextReader):
         What the model predicts: "label" or "score".
     parses : `str`, optional (default = `None`, no trees)
         A folder with dependency trees: for `x/train.txt` the file `train.conllu`, which contains the trees of the first
-        and the second sentence of each pair in turn. An instance then has the fields `first_heads` and `second_heads`.
+        and the second sentence of each pair in turn. An instance then has the `first_heads` and `second_heads` fields.
     names : `Sequence[str]`, optional (default = `("first", "second")`)
         The names of the fields of the sentences. The `esim` of allennlp-models expects "premise" and "hypothesis".
     tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
@@ -149,8 +149,8 @@ class SentencePairsReader(TextReader):
         score: float | None = None,
         heads: Sequence[list[int]] | None = None,
     ) -> Instance:
-        """The instance of two sentences, each a string or a list of words, with their label, their score from 1 to 5
-        and the heads of both trees if they are known. A head is the number of a word, from 1, or 0 for the root.
+        """Returns the instance of two sentences, each a string or a list of words, with their label, their score from 1
+        to 5 and the heads of both trees if they are known. A head is the number of a word, from 1, or 0 for the root.
         """
         sides = [self.split(first), self.split(second)]
         texts = list(map(text_field, sides))
@@ -178,7 +178,7 @@ def _score(text: str, place: str) -> float:
 
 
 def _next_heads(trees: Iterator[ConlluSentence], words: list[str], place: str) -> list[int]:
-    """The heads of the next tree of a file, which must have the words of a sentence of the pair at `place`."""
+    """Returns the heads of the next tree of a file, which must have the words of a sentence of the pair at `place`."""
     sentence = next(trees, None)
     if sentence is None:
         raise DataFormatError(f"{place}: expected a tree for each sentence, got too few (parses)")

@@ -153,7 +153,7 @@ class NeuralEasyFirst(TracedEncoder):
     def _tag_scores(
         self, tag_scorer: TagScorer, inputs: torch.Tensor, updates: torch.Tensor
     ) -> torch.Tensor:
-        """The best tag score of each word with these updates: (batch, tokens)."""
+        """Returns the best tag score of each word with these updates: (batch, tokens)."""
         return tag_scorer(self._output(inputs, updates)).amax(-1)
 
     def _output(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:

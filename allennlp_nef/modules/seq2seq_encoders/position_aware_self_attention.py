@@ -161,7 +161,7 @@ class PositionAwareSelfAttention(TracedEncoder):
 
 
 def sinusoids(positions: torch.Tensor, dim: int) -> torch.Tensor:
-    """The absolute position encoding of Vaswani et al. (NIPS 2017), Section 3.5: (tokens,) -> (tokens, dim)."""
+    """Returns the absolute position encoding of Vaswani et al. (NIPS 2017), Section 3.5: (tokens,) -> (tokens, dim)."""
     places = torch.arange(0, dim, 2, device=positions.device)
     angles = positions.unsqueeze(1) * torch.exp(places * (-math.log(10000.0) / dim))
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :dim]

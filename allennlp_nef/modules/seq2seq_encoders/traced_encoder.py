@@ -74,7 +74,7 @@ class TracedEncoder(Seq2SeqEncoder):
 
 
 def parts_of(encoder: Seq2SeqEncoder) -> list[Seq2SeqEncoder]:
-    """The encoders that `compose` joins, first to last; any other encoder is its own only part."""
+    """Returns the encoders that `compose` joins, first to last; any other encoder is its own only part."""
     if not isinstance(encoder, ComposeEncoder):
         return [encoder]
     return [part for inner in encoder.encoders for part in parts_of(inner)]

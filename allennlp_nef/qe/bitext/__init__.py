@@ -27,7 +27,7 @@ _ENDINGS = (*_XLIFF, ".tmx", ".po", *_TABLES, ".jsonl")
 
 
 def _ending(path: str) -> str:
-    """The extension of a file in one of the formats, without `.gz`; empty for any other file."""
+    """Returns the extension of a file in one of the formats, without `.gz`; empty for any other file."""
     name = path.lower().removesuffix(".gz")
     return next((ending for ending in _ENDINGS if name.endswith(ending)), "")
 
@@ -84,7 +84,7 @@ def read_bitext(
 
 
 def writer_of(bitext: Bitext, path: str) -> Write:
-    """The function that writes a bitext with scores: in its own format, or as a table. Raises a `UserError`
+    """Returns the function that writes a bitext with scores: in its own format, or as a table. Raises a `UserError`
     if two text files would be written as anything but a table."""
     if _ending(path) in _TABLES and _ending(bitext.path) not in _TABLES:
         return partial(write_table, segments=bitext.segments)

@@ -74,7 +74,7 @@ def read_po(path: str) -> Bitext:
 
 
 def _entries(path: str, lines: Sequence[str]) -> Iterator[_Entry]:
-    """The messages, including the header. Comments and obsolete messages are skipped."""
+    """Yields the messages, including the header. Comments and obsolete messages are skipped."""
     entries: list[_Entry] = []
     keyword = ""
     for index, line in enumerate(lines):

@@ -75,18 +75,18 @@ class Bitext:
 
 
 def base_language(code: str) -> str:
-    """The language of a code without region and script, such as "no" for "nb-NO"."""
+    """Returns the language of a code without region and script, such as "no" for "nb-NO"."""
     language = re.split("[-_]", code.lower())[0]
     return _ALIASES.get(language, language)
 
 
 def _opener(path: str | Path) -> Callable[..., IO[Any]]:
-    """The function that opens a file: `gzip.open` if its name ends in `.gz`."""
+    """Returns the function that opens a file: `gzip.open` if its name ends in `.gz`."""
     return gzip.open if str(path).endswith(".gz") else open
 
 
 def read_bytes(path: str, size: int = -1) -> bytes:
-    """The content of a file, or its first bytes."""
+    """Returns the content of a file, or its first bytes."""
     try:
         with _opener(path)(path, "rb") as file:
             return bytes(file.read(size))

@@ -51,8 +51,8 @@ def read_text_pair(source: str, target: str) -> Bitext:
 
 def _column(names: Iterable[str], wanted: Sequence[str]) -> int | None:
     """
-    The index of the first of the wanted names. Only letters and digits count, so "Source text", "source_segment" and
-    "SOURCE (en)" all match "source".
+    Returns the index of the first of the wanted names. Only letters and digits count, so "Source text",
+    "source_segment" and "SOURCE (en)" all match "source".
     """
     keys = [re.sub(r"\(.*?\)|\[.*?\]|[\W_]", "", name).lower() for name in names]
     keys = [re.sub("(text|segment|sentence|string)$", "", key) for key in keys]
@@ -126,7 +126,7 @@ def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
 
 
 def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, with the number of their first line."""
+    """Yields the rows that are not blank, with the number of their first line."""
     lines = (line for _, line in read_lines(path, keepends=True))
     reader = csv.reader(lines, strict=True, **dialect)
     number = 1
@@ -140,13 +140,13 @@ def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]
 
 
 def _is_annotated(cells: Sequence[str]) -> bool:
-    """Whether the first row of a table without names has two columns followed by those of a review."""
+    """Returns whether the first row of a table without names has two columns followed by those of a review."""
     ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t(accept|reject)?\t.*"
     return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(ours, "\t".join(cells[2:])))
 
 
 def _values(answer: Answer) -> list[Any]:
-    """The values of the columns `ADDED`: lists in error columns, and None for an empty cell."""
+    """Returns the values of the `ADDED` columns: lists in error columns, and None for an empty cell."""
     scores = [round(answer[name], 4) if name in answer else None for name in ADDED[:2]]
     errors: list[Any] = [None] * 4
     if (spans := answer.get("spans")) is not None:
@@ -161,7 +161,7 @@ def _values(answer: Answer) -> list[Any]:
 
 
 def _cells(answer: Answer) -> list[str]:
-    """The cells of the columns `ADDED`."""
+    """Returns the cells of the `ADDED` columns."""
 
     def cell(value: Any) -> str:
         if isinstance(value, list):
@@ -219,7 +219,7 @@ def read_json_lines(path: str, source_language: str | None, target_language: str
 
 
 def _text(value: Any) -> str | None:
-    """A string, or the words of a list joined by spaces; None for anything else."""
+    """Returns a string, or the words of a list joined by spaces; None for anything else."""
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return " ".join(value)
     return value if isinstance(value, str) else None

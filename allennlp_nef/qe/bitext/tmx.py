@@ -56,13 +56,13 @@ def _code_of(side: Any) -> str:
 
 
 def _language_of(side: Any) -> str:
-    """The normalized language code of a text, such as "en-us" for "EN_US"."""
+    """Returns the normalized language code of a text, such as "en-us" for "EN_US"."""
     return _code_of(side).replace("_", "-").lower()
 
 
 def _choose(path: str, option: str, wanted: str | None, languages: Mapping[str, str]) -> list[str]:
     """
-    The codes in the file that match the wanted language; by default, the only code.
+    Returns the codes in the file that match the wanted language; by default, the only code.
 
     These are the language and its variants, such as "en" and "en-us" for "en"; if there are none, other codes for the
     same language, such as "he" for "iw"; and if there are none of these, the language without a variant, such as "en"

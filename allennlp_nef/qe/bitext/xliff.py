@@ -56,7 +56,7 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
 
 
 def _languages(file: Any) -> tuple[str | None, str | None]:
-    """The languages of a `file` element, or in XLIFF 2 of its root."""
+    """Returns the languages of a `file` element, or in XLIFF 2 of its root."""
     head = {**file.getroottree().getroot().attrib, **file.attrib}
     return (
         head.get("source-language", head.get("srcLang")),

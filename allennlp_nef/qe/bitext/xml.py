@@ -25,7 +25,7 @@ _PROLOG = re.compile(r"\ufeff?(\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\
 
 def parse(path: str) -> Any:
     """
-    The tree of an XML file. Entities are rejected, and nothing outside the file is read.
+    Returns the tree of an XML file. Entities are rejected, and nothing outside the file is read.
 
     Texts can be of any size: without entities, a tree is not much larger than its file.
     """
@@ -71,7 +71,7 @@ def write_xml(path: str, tree: Any, draft: Path) -> None:
 
 def text_of(element: Any, contents: Mapping[str, str] | None = None) -> str:
     """
-    The text of an element as a reader sees it; empty for None.
+    Returns the text of an element as a reader sees it; empty for None.
 
     Inline elements for line breaks, tabs and blocks separate words: they become newlines. Text that is marked as
     deleted in SDLXLIFF is skipped. `contents` maps ids to the contents of codes that are stored elsewhere in the file.
@@ -102,7 +102,7 @@ def text_of(element: Any, contents: Mapping[str, str] | None = None) -> str:
 
 
 def _is_break(node: Any, is_code: bool, contents: Mapping[str, str]) -> bool:
-    """Whether an inline element separates words."""
+    """Returns whether an inline element separates words."""
     key = node.get("dataRef") or node.get("dataRefStart") or node.get("id", "")
     shown = [node.get(name) for name in _SHOWN]
     shown += [contents.get(key), "".join(node.itertext()) if is_code else None]
