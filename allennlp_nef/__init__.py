@@ -21,9 +21,9 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
     # Parameters
 
     archive : `str`
-        An archive (`model.tar.gz`), the folder of a training run, or the name of a trained model of this package.
+        An archive (`model.tar.gz`), a run folder, or the name of a trained model of this package.
     cuda_device : `int`, optional (default = `-1`)
-        The number of a GPU, or -1 for the CPU.
+        The GPU number, or -1 for the CPU.
     options
         `name`, the registered name of a predictor other than the model's default; `trust=True` to skip the safety
         checks; `overrides`, changes to the config in the archive; and the options of the predictor.

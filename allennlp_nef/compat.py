@@ -1,11 +1,11 @@
-"""What AllenNLP 2.10.1 needs to run on current versions of Python and of the packages that it imports.
+"""Patches that let AllenNLP 2.10.1 run on current versions of Python and the packages that it imports.
 
 AllenNLP is archived, and its metadata pins package versions from 2022, so it is installed without its dependencies. The
-rule for this module: patch only what would crash, and change no result, check or message of AllenNLP.
+rule for this module: patch only what would crash, and do not change AllenNLP's results, checks or messages.
 
 - While a module of AllenNLP (or of the packages that are installed like it) is executed, its `import` statements go
   through `_import`. Packages that are slow to import, or that few components need, become a `Placeholder`, which
-  imports the package at its first use. Names that a package no longer has come from `_REPLACED`.
+  imports the package at its first use. `_REPLACED` supplies names that a package no longer has.
 - After a module in `_CHANGES` is executed, its function there replaces what no longer works.
 
 All other modules see the packages as they are. `_allennlp_nef_start.py` loads this file without the package, so nothing
@@ -75,9 +75,9 @@ def _import(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> Any:
-    """Returns the `__import__` of the statements at the top level of a module."""
+    """Replaces `__import__` for statements at the top level of a module."""
     if globals is not None:
-        # The running code keeps its builtins; the functions that it defines from here on get the usual ones.
+        # The running code keeps its builtins; functions that it defines from now on get the usual ones.
         globals["__builtins__"] = vars(builtins)
     if level == 0:
         if fromlist and all(f"{name}.{each}" in _REPLACED for each in fromlist):
@@ -100,7 +100,7 @@ _LAZY = (
 
 
 class Placeholder:
-    """Stands for a module in `_LAZY`, or for an object in it, and imports the module when it is used.
+    """Represents a module in `_LAZY`, or an object in it, and imports the module when it is used.
 
     It can be called, subclassed, written in annotations, and given to `isinstance`.
     """
@@ -127,7 +127,7 @@ class Placeholder:
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
         try:
             return (_resolve(*self._path),)
-        except ModuleNotFoundError:  # raised again when an object of the subclass is made
+        except ModuleNotFoundError:  # raised again when the subclass is instantiated
             return (type("Missing", (), {"__new__": lambda cls, *_, **__: _resolve(*self._path)}),)
 
     def __instancecheck__(self, instance: Any) -> bool:
@@ -144,7 +144,7 @@ def _package_of(module: str) -> str | None:
 
 
 def _resolve(module: str, *names: str) -> Any:
-    """Returns the module or the object in it that a dotted name stands for."""
+    """Imports the module, or the object in it, that a dotted name refers to."""
     value: Any = importlib.import_module(module)
     for position, name in enumerate(names, 1):
         if not hasattr(value, name):  # a module that its package does not import
@@ -154,7 +154,7 @@ def _resolve(module: str, *names: str) -> Any:
 
 
 def _exception(*path: str) -> Any:
-    """An exception class of a package, which `except` needs; without the package, a class that nothing raises."""
+    """Returns an exception class for `except`; without its package, a class that nothing raises."""
     try:
         return _resolve(*path)
     except ModuleNotFoundError:
@@ -165,7 +165,7 @@ def _exception(*path: str) -> Any:
 
 
 def _amp() -> Any:
-    """`torch.cuda.amp`, which torch has deprecated in favor of `torch.amp`."""
+    """Returns `torch.cuda.amp`, which torch has deprecated in favor of `torch.amp`."""
     import torch
 
     def autocast(enabled: bool = True) -> Any:
@@ -191,7 +191,7 @@ def _adamw() -> type:
 
 @functools.cache
 def _adafactor() -> type:
-    """Returns a base class that becomes `transformers.Adafactor` when the first object is made."""
+    """Returns a base class that becomes `transformers.Adafactor` when the first object is created."""
     from torch.optim import Optimizer
 
     class LazyAdafactor(Optimizer):
@@ -205,7 +205,7 @@ def _adafactor() -> type:
     return LazyAdafactor
 
 
-# By path, the function that gives the object.
+# By path, the function that returns the object.
 _REPLACED: dict[str, Callable[[], Any]] = {
     "torch.cuda.amp": _amp,
     "transformers.AdamW": _adamw,
@@ -262,7 +262,7 @@ def _change_annotations(module: Any) -> None:
 
 
 def _with_unions(annotation: Any) -> Any:
-    """`Union[X, Y]` for `X | Y`, also inside `list[X | Y]`, `Lazy[X | Y]` and the like."""
+    """Returns `Union[X, Y]` for `X | Y`, even inside `list[X | Y]`, `Lazy[X | Y]` and the like."""
     args = typing.get_args(annotation)
     if isinstance(annotation, types.UnionType):
         return typing.Union[tuple(map(_with_unions, args))]  # noqa: UP007
@@ -343,7 +343,7 @@ def _change_steps(module: Any) -> None:
 def _change_caches(module: Any) -> None:
     """Finds local files even if the folder for downloads cannot be created, and loads the tensors of a `TensorCache`.
 
-    `weights_only` rejects the pickle protocol with which AllenNLP saves these tensors.
+    `weights_only` rejects the pickle protocol that AllenNLP uses to save these tensors.
     """
     torch, cached_path = module.torch, module.cached_path
     load = functools.partial(torch.load, weights_only=False)
@@ -376,7 +376,7 @@ def _change_attachment_scores(module: Any) -> None:
     module.dist_reduce_sum = lambda value: reduce(value.sum() if hasattr(value, "sum") else value)
 
 
-# By module, what is called with it after it was executed.
+# By module, the function that is called with it after it was executed.
 _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.cached_transformers": _change_tokenizers,
     "allennlp.common.file_utils": _change_caches,
@@ -387,5 +387,5 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.training.metrics.attachment_scores": _change_attachment_scores,
     "allennlp.training.scheduler": _change_steps,
 }
-if sys.version_info < (3, 14):  # from 3.14 on, `X | Y` and `Union[X, Y]` are of one type
+if sys.version_info < (3, 14):  # since 3.14, `X | Y` and `Union[X, Y]` have the same type
     _CHANGES["allennlp.common.from_params"] = _change_annotations

@@ -20,7 +20,7 @@ class ArchiveError(UserError):
 
 @contextmanager
 def require_extra(extra: str, what: str) -> Iterator[None]:
-    """A context in which a missing optional package is reported as a `UserError`.
+    """Reports a missing optional package as a `UserError` within a context.
 
     # Parameters
 
@@ -44,7 +44,7 @@ def quote(value: Any, length: int = 40) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Returns an error in one line. An `OSError` is its file and the system's message."""
+    """Formats an error as one line. An `OSError` becomes its file and the system's message."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or str(error)).lower()}"
     # A `ConfigurationError` quotes itself.

@@ -1,4 +1,4 @@
-"""Files that come with the package: example configs and data, the demo page, trained models."""
+"""Files included in the package: example configs and data, the demo page, and trained models."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def trained_models() -> dict[str, dict[str, Any]]:
 def archive_path(archive: str) -> str:
     """Returns the path of an archive, which may be given by the name of a trained model of this package.
 
-    A file, or the folder of a training run, takes precedence over a model of the same name.
+    A file or run folder takes precedence over a model of the same name.
 
     # Raises
 

@@ -1,7 +1,7 @@
 """The `allennlp-nef` program, and the commands of this package.
 
-The module of a command has `SUMMARY` and `DETAILS` for its help, `add_arguments`, a public Python function that does
-the work, and `run`, which calls that function with the command line options and yields the lines to print.
+A command's module has `SUMMARY` and `DETAILS` for its help, `add_arguments`, a public Python function that does the
+work, and `run`, which calls that function with the command line options and yields the lines to print.
 """
 
 COMMANDS = (

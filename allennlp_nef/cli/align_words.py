@@ -16,19 +16,17 @@ from allennlp_nef.qe.files import read_parallel
 from allennlp_nef.qe.layouts import without_eos
 from allennlp_nef.resources import archive_path
 
-SUMMARY = (
-    "Align the words of sentences with the words of their translations, for quality estimation."
-)
+SUMMARY = "Align the words of sentences with those of their translations, for quality estimation."
 DETAILS = """
 SOURCE and TARGET are text files of tokenized sentences, one per line. The output has a line of pairs i-j for each
-sentence: source word i is aligned to target word j, from 0. By default the package eflomal aligns the words in both
+sentence: source word i is aligned to target word j, from 0. By default, the eflomal package aligns the words in both
 directions, and the directions are combined (grow-diag-final-and). eflomal comes with the `align` extra; its results are
 not deterministic.
 
     %(prog)s train.src train.mt --output train.src-mt.alignments
 
---learn-aligner writes an aligner for the `aligner` option of the reader wmt_word_qe. The archive of a quality estimator
-that was trained on data with alignments also contains one. --aligner uses an aligner instead of eflomal:
+--learn-aligner writes an aligner for the `aligner` option of the wmt_word_qe reader. The archive of a quality estimator
+that was trained on aligned data also contains one. --aligner uses an aligner instead of eflomal:
 
     %(prog)s test.src test.mt --output test.src-mt.alignments --aligner qe-en-de
 """
@@ -70,7 +68,7 @@ def align_words(
     output : `str`
         The file for the alignments.
     aligner : `str`, optional (default = `None`, eflomal)
-        An aligner file, an archive, the folder of a run, or the name of a trained model.
+        An aligner file, an archive, a run folder, or the name of a trained model.
     learn_aligner : `str`, optional (default = `None`)
         The file for an aligner learned from the alignments.
 
@@ -108,7 +106,7 @@ def _read(source: str, target: str) -> Iterator[Sentence]:
 
 
 def _load(path: str) -> WordAligner:
-    """Returns the aligner in a file, an archive, the folder of a run, or a trained model."""
+    """Loads the aligner from a file, an archive, a run folder, or a trained model."""
     path = archive_path(path)
     path = os.path.join(path, ALIGNER_NAME) if os.path.isdir(path) else path
     with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""`allennlp-nef calibrate`: the temperature and the threshold of a quality estimator, fitted to labeled data."""
+"""`allennlp-nef calibrate`: fits the temperature and threshold of a quality estimator to labeled data."""
 
 import argparse
 import json
@@ -24,9 +24,9 @@ from allennlp_nef.resources import archive_path
 
 SUMMARY = "Calibrate the probabilities of a quality estimator, and choose its threshold."
 DETAILS = """
-On labeled data (DEV; by default the validation data of the config), finds the temperature that makes the probability of
-BAD match the frequency of BAD, and the threshold of this probability with the highest MCC or F1-MULT. Writes a copy of
-the archive with both values in its config; predict, evaluate and serve then use them.
+On labeled data (DEV; by default the config's validation data), finds the temperature that makes the probability of BAD
+match the frequency of BAD, and the threshold on this probability with the highest MCC or F1-MULT. Writes a copy of the
+archive with both values in its config; predict, evaluate and serve then use them.
 
     %(prog)s runs/qe_nef_f/model.tar.gz --output calibrated.tar.gz
     %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --plot reliability.png
@@ -86,7 +86,7 @@ def calibrate(
 
     # Raises
 
-    `UserError`: an invalid option, an archive of another task, or data without gold tags of both kinds.
+    `UserError`: an invalid option, an archive for another task, or data without gold tags of both kinds.
     """
     from allennlp_nef.predictors.archives import copy_archive, load_archive_safely
     from allennlp_nef.qe.calibration import calibrate_model

@@ -14,7 +14,7 @@ from allennlp_nef.resources import archive_path, trained_models
 SUMMARY = "Write a model card for an archive: scores, data, size, license, and how to load it."
 DETAILS = """
 The card is Markdown with a YAML header, the format of a model's README.md on huggingface.co. Validation scores come
-from the metrics.json beside the archive. Add other scores with --metrics, in files that `evaluate --output-file` wrote.
+from the metrics.json next to the archive. Add other scores with --metrics, from files written by `evaluate`.
 
     %(prog)s runs/ner/model.tar.gz
     %(prog)s runs/ner/model.tar.gz --metrics test=runs/ner/test_metrics.json --dataset CoNLL-2002 --language es \\
@@ -26,7 +26,7 @@ _TASKS = {
     "sentence_pair": "text-classification",
     "tree_lstm": "text-classification",
 }
-"""The hub's names of the tasks of models that are not taggers or parsers."""
+"""The hub's task names for models that are not taggers or parsers."""
 _METRICS = {
     "f1-overall": "f1",
     "precision-overall": "precision",
@@ -34,7 +34,7 @@ _METRICS = {
     "mcc": "matthews_correlation",
     "best_mcc": "matthews_correlation",
 }
-"""The hub's names of metrics, where they differ."""
+"""The hub's metric names, where they differ."""
 _PARTS = ("pair_embedder", "encoder", "decoder", "tag_head")
 _BEST = "best_validation_"
 _TEMPLATE = """---
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("--output", metavar="FILE", help="file to write (default = print the card)")
-    add("--name", help="name of the model (default = the folder of the archive)")
+    add("--name", help="name of the model (default = the archive's folder)")
     add(
         "--metrics",
         nargs="+",
@@ -118,10 +118,10 @@ def card(
     license: str | None = None,
     trust: bool = False,
 ) -> str:
-    """Returns the model card of an archive, as Markdown with a YAML header.
+    """Returns an archive's model card, as Markdown with a YAML header.
 
-    The parameters are the options of `allennlp-nef card`; `metrics` are files of metrics by the names of their data,
-    such as `{"test": "test_metrics.json"}`.
+    The parameters are the options of `allennlp-nef card`; `metrics` maps data set names to metrics files, such as
+    `{"test": "test_metrics.json"}`.
     """
     from huggingface_hub import EvalResult, ModelCardData
 
@@ -185,7 +185,7 @@ def card(
 
 
 def _names(path: Any) -> list[str]:
-    """Returns the names of the files of a data path, which may be a list or an object."""
+    """Returns the file names in a data path, which may be a list or an object."""
     if not isinstance(path, list | dict):
         return [Path(str(path)).name]
     parts = path.values() if isinstance(path, dict) else path
@@ -193,7 +193,7 @@ def _names(path: Any) -> list[str]:
 
 
 def _scores(path: Path) -> dict[str, float]:
-    """The scores in a file of metrics, of the best epoch if it names them. Scores of single types are left out."""
+    """Returns the scores in a metrics file, those of the best epoch if given. Per-type scores are left out."""
     values = json.loads(path.read_text(encoding="utf-8"))
     best = {key.removeprefix(_BEST): values[key] for key in values if key.startswith(_BEST)}
     return {
@@ -206,7 +206,7 @@ def _scores(path: Path) -> dict[str, float]:
 
 
 def _table(scores: Sequence[tuple[str, str, float]]) -> str:
-    """Returns the scores as a table in Markdown: data, metric and value."""
+    """Returns the scores as a Markdown table: data, metric and value."""
     if not scores:
         return "No scores are known."
     lines = [f"| {split} | {metric} | {value:.4f} |" for split, metric, value in scores]

@@ -32,7 +32,7 @@ The exit status is 1 if there are errors in the data, and 2 for a missing file o
 SPLITS = ("train", "validation", "test")
 # The most frequent labels are shown.
 MAX_LABELS = 20
-# The share of the words of a data set that the training data may lack without a warning.
+# Warn if the training data lack more than this share of a data set's words.
 MAX_UNSEEN = 0.15
 
 
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("config", metavar="CONFIG", nargs="?", help="training config")
     add("--reader", metavar="NAME", help="a dataset reader, instead of a config")
-    add("--train", metavar="PATH", help="training data, instead of those of the config")
+    add("--train", metavar="PATH", help="training data, instead of the config's")
     add("--dev", metavar="PATH", help="validation data")
     add("--test", metavar="PATH", help="test data")
     add("-o", "--overrides", default="", metavar="JSON", help="changes to the config, as in train")
@@ -63,7 +63,7 @@ def check_data(
     test: Any = None,
     overrides: str = "",
 ) -> dict[str, dict[str, Any]]:
-    """Reads data as training would and counts what is in them.
+    """Reads data as training would, and computes statistics.
 
     The parameters are the options of `allennlp-nef check-data`. `train`, `dev` and `test` can be any data paths of the
     reader, or the JSON of one.
@@ -71,7 +71,7 @@ def check_data(
     # Returns
 
     `dict[str, dict[str, Any]]`
-        What was found in each of the `SPLITS`, as printed by the option --json. `errors` are the errors in the data.
+        The findings for each of the `SPLITS`, as printed by --json. `errors` are the errors in the data.
 
     # Raises
 
@@ -120,7 +120,7 @@ def check_data(
 
 
 def _unknown_words(unseen: Mapping[str, Mapping[str, float]], indexed: set[str]) -> list[str]:
-    """Warnings about fields with many unknown words, if no training word is unknown."""
+    """Returns warnings about fields with many unknown words, if no training word is unknown."""
     return [
         f"{percent(share['words'])}% of the words of {name} are unknown, but no training word is, so the vector of the "
         "unknown word is not trained: set vocabulary.min_count, for example to 2"
@@ -147,7 +147,7 @@ class Split:
     """The text fields whose words are looked up in the vocabulary."""
 
     def read(self, reader: Any) -> None:
-        """Reads the data; if they are several files, each of them."""
+        """Reads the data, which may be several files."""
         for path in data_paths(self.path, getattr(reader, "prefix_ending", "")):
             try:
                 for instance in reader.read(path):
@@ -178,7 +178,7 @@ class Split:
         self.keys.append((hash(tuple(sides)), hash(tuple(labels))))
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the statistics that need no other split."""
+        """Returns the statistics that do not depend on other splits."""
         first = dict(reversed(self.keys))
         repeated = len(self.keys) - len(first)
         contradictory = sum(first[words] != labels for words, labels in self.keys)
@@ -204,14 +204,14 @@ class Split:
         }
 
     def overlap(self, other: "Split") -> dict[str, int]:
-        """The number of sentences that also occur in another split; how many of them have other labels there."""
+        """Counts the sentences that also occur in another split, and those that have different labels there."""
         first = dict(reversed(other.keys))
         shared = [(words, labels) for words, labels in self.keys if words in first]
         contradictory = sum(first[words] != labels for words, labels in shared)
         return {"sentences": len(shared), "contradictory": contradictory}
 
     def unseen(self, training: "Split") -> dict[str, Any]:
-        """The share of the words of each field, and the labels with their numbers, that the training data lack."""
+        """Returns the share of each field's words, and the labels with their counts, that the training data lack."""
         shares = {}
         for name, words in self.words.items():
             known = training.words.get(name, Counter())
@@ -225,7 +225,7 @@ class Split:
 
 
 Row = tuple[str, Sequence[str], Callable[[Any], str]]
-"""A row of the report: its title, the keys of its values (one inside the other), and how they are written."""
+"""A row of the report: its title, the (nested) keys of its values, and how they are formatted."""
 
 
 def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
@@ -265,7 +265,7 @@ def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _table(title: str, rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Returns a table with a column for each split; "-" is a missing value. Rows without any value are left out."""
+    """Returns a table with a column for each split; "-" is a missing value. Rows without values are left out."""
     splits: list[Any] = list(results.values())
     table = []
     for name, keys, write in rows:

@@ -10,7 +10,7 @@ SUMMARY = "Export a tagger as an ONNX graph, with a program that tags without to
 DETAILS = """
 Writes these files to FOLDER:
 
-    tagger.onnx       the graph: from the indices of words or pieces to the scores of the labels
+    tagger.onnx       the graph, from word or piece indices to label scores
     tagger.int8.onnx  with --int8, the same graph with 8-bit weights
     tagger.json       the vocabulary, the labels, the tokenizer rules, and how scores become tags
     tokenizer.json    the word pieces, if the tagger has a pretrained encoder
@@ -21,10 +21,10 @@ Writes these files to FOLDER:
     %(prog)s runs/ner/model.tar.gz exported
     python exported/runner.py < requests.jsonl > answers.jsonl
 
-The program accepts the requests of `predict` and returns the same answers, apart from rounding. It does not have the
-options `attention`, `trace`, `label_probabilities` and `min_probability`, and a pretrained encoder reads each text in a
-single window. With the `sacremoses` tokenizer, requests must contain lists of words. A request that cannot be answered
-gets {"error": ...}.
+The program accepts the requests of `predict` and returns the same answers, apart from rounding. It does not support
+the options `attention`, `trace`, `label_probabilities` and `min_probability`, and a pretrained encoder reads each text
+in a single window. With the `sacremoses` tokenizer, requests must contain lists of words. The answer to an invalid
+request is {"error": ...}.
 
 Supported: embeddings of words and affixes, or a pretrained encoder; aligned_pair and transformer_pair; the encoders
 lstm, gru and pass_through; neural_easy_first with csoftmax or softmax; and the tag heads softmax and crf.
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
 
 
 def export(archive: str, folder: str, *, int8: bool = False, trust: bool = False) -> list[str]:
-    """Writes a folder that tags without torch. Returns the names of the files.
+    """Writes a folder with a program that tags without torch. Returns the file names.
 
     The parameters are the options of `allennlp-nef export`.
 

@@ -14,14 +14,14 @@ from allennlp_nef.qe.post_edits import hter_of, tags_of
 
 SUMMARY = "Compute gold tags and HTER from translations and their post-edits."
 DETAILS = """
-MT and POST_EDIT are text files of tokenized sentences, one per line. Writes PREFIX.tags and PREFIX.hter, the training
-data of an estimator together with the sources (PREFIX.src) and MT (PREFIX.mt):
+MT and POST_EDIT are text files of tokenized sentences, one per line. Writes PREFIX.tags and PREFIX.hter, which,
+together with the sources (PREFIX.src) and MT (PREFIX.mt), are training data for an estimator:
 
     %(prog)s train.mt train.pe --output train
 
-The tags are those of words and gaps (2n+1 for n words, as in WMT18 to 21), or with --eos those of words and <EOS> (n+1,
-as in WMT22). A word is BAD if the post-editor deleted or replaced it, a gap if words are missing there. HTER is the
-number of edits, shifts included, per word of the post-edit, at most 1. Needs the `ter` extra.
+The tags are for words and gaps (2n+1 for n words, as in WMT18 to 21) or, with --eos, for words and <EOS> (n+1, as in
+WMT22). A word is BAD if the post-editor deleted or replaced it, a gap if words are missing there. HTER is the number
+of edits, including shifts, per word of the post-edit, capped at 1. Needs the `ter` extra.
 """
 
 

@@ -18,7 +18,7 @@ A component is anything that a config refers to by "type", in this package or in
 """
 _SECTION = re.compile(r"^# Parameters$(.*?)(?=^# |\Z)", re.M | re.S)
 _ENTRY = re.compile(r"^(\w[^:\n]*)(?:: (.*))?\n((?:(?: .*)?\n)*)", re.M)
-"""In a section: the names, the type and default, and the indented description of parameters."""
+"""Matches the names, the type and default, and the indented description of parameters in a section."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def components() -> str:
 
 
 def options(name: str) -> str:
-    """The class, the description and the options of every component with a name, such as a `Metric` and a `Model`."""
+    """Returns the class, description and options of each component with this name; there may be several."""
     from allennlp.common import Registrable
     from allennlp.common.from_params import infer_constructor_params
 
@@ -68,7 +68,7 @@ def options(name: str) -> str:
 
 
 def type_and_default(parameter: inspect.Parameter) -> str:
-    """Returns the type and the default of an option, written as in docstrings."""
+    """Returns the type and default of an option, formatted as in docstrings."""
     kind = re.sub(r"(\w+\.)+", "", inspect.formatannotation(parameter.annotation))
     has_default = parameter.default is not parameter.empty
     return f"{kind}, optional (default = {parameter.default!r})" if has_default else kind

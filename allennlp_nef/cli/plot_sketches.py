@@ -1,4 +1,4 @@
-"""`allennlp-nef plot-sketches`: heat maps of the attention of taggers, their replay, and the summary of a corpus."""
+"""`allennlp-nef plot-sketches`: attention heat maps of taggers, a replay of their steps, and corpus statistics."""
 
 import argparse
 import json
@@ -83,7 +83,7 @@ def plot_sketches(
     cuda_device: int = -1,
     trust: bool = False,
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Writes heat maps of the attention of a tagger into a folder.
+    """Writes attention heat maps of a tagger to a folder.
 
     The parameters are the options of `allennlp-nef plot-sketches`.
 
@@ -163,7 +163,7 @@ def plot_sketches(
 
 
 def answers_of(predictor: "TaggingPredictor", path: str) -> Iterator[dict[str, Any]]:
-    """The answers to the requests in a `.jsonl` file, or to the data at another path, with `gold`, the tags or None."""
+    """Yields the answers to a `.jsonl` file of requests or to a data path, with `gold`, the gold tags or None."""
     from allennlp_nef.data.text_files import read_lines
 
     sentences: Iterator[tuple[str, Any]]

@@ -1,7 +1,7 @@
-"""The `allennlp-nef` program: AllenNLP's commands with the components and the commands of this package.
+"""The `allennlp-nef` program: AllenNLP's commands, plus the components and commands of this package.
 
-It differs from the `allennlp` program: archives are loaded safely, a mistake of the user is reported in one line, and a
-few commands do more (see `overridden_commands`).
+It differs from the `allennlp` program: archives are loaded safely, user errors are reported in one line, and a few
+commands do more (see `overridden_commands`).
 """
 
 import argparse
@@ -20,7 +20,7 @@ TRACEBACK = "--traceback"
 
 
 class Terminated(KeyboardInterrupt):
-    """The signal SIGTERM, which ends the program like Ctrl-C."""
+    """Raised on SIGTERM, which ends the program like Ctrl-C."""
 
 
 def main() -> None:
@@ -40,13 +40,13 @@ def run(arguments: Sequence[str]) -> int:
     # Returns
 
     `int`: the exit status, 2 for a mistake in options, configs, data or archives. With `--traceback` anywhere among the
-    arguments, such an error is raised. Everything else that goes wrong is a bug and is raised.
+    arguments, such an error is raised. Any other error is a bug and is raised.
     """
     level = os.environ.setdefault("ALLENNLP_LOG_LEVEL", "WARNING")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
     logging.getLogger("filelock").setLevel(logging.WARNING)
     logging.setLogRecordFactory(record_on_own_line)
-    logging.raiseExceptions = False  # a log that cannot be written, such as on a full disk
+    logging.raiseExceptions = False  # if a log cannot be written, for example to a full disk
 
     from allennlp.common.util import import_module_and_submodules
 
@@ -72,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def parse(command: Sequence[str]) -> argparse.Namespace:
-    """Returns the options of a command of AllenNLP, of this package, or of a plugin."""
+    """Parses the options of a command of AllenNLP, this package, or a plugin."""
     from allennlp.commands import ArgumentParserWithDefaults, Subcommand
     from allennlp.common.plugins import import_plugins
 
@@ -80,7 +80,7 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
     from allennlp_nef.version import VERSION
 
     class Parser(ArgumentParserWithDefaults):
-        """Reports an unknown option of a command as the mistake in that command that it is, in one line."""
+        """Reports an unknown option as an error of its command, in one line."""
 
         def parse_known_args(self, *args: Any, **options: Any) -> Any:
             namespace, unknown = super().parse_known_args(*args, **options)
@@ -95,7 +95,7 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
     if name in overridden_commands.FUNCTIONS:
         overridden_commands.extend(name)
     import_plugins()
-    subcommands.register("serve")  # in place of the command of allennlp-server
+    subcommands.register("serve")  # replaces the command of allennlp-server
     parser = Parser(
         prog="allennlp-nef",
         description="Train, evaluate and run sequence taggers and MT quality estimators.",
@@ -112,14 +112,14 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
 
 
 def report(line: str) -> None:
-    """Prints a line to standard error, below a progress bar."""
+    """Prints a line to standard error, below any progress bar."""
     for bar in progress_bars():  # end its line
         bar.close()
     print(f"allennlp-nef: {line}", file=sys.stderr)
 
 
 def record_on_own_line(*args: Any, **options: Any) -> logging.LogRecord:
-    """Returns a log record. Progress bars are cleared, so that its message begins on a line of its own."""
+    """Returns a log record. Clears progress bars, so its message starts on a new line."""
     for bar in progress_bars():
         bar.clear()
     return logging.LogRecord(*args, **options)
@@ -133,10 +133,10 @@ def progress_bars() -> list[Any]:
 
 
 def is_mistake(error: Exception) -> bool:
-    """Returns whether an error is in options, configs, data or archives, or comes from a full disk.
+    """Returns whether an error is in options, configs, data or archives, or is caused by a full disk.
 
-    What AllenNLP raises while it reads a config and builds the objects in it is a mistake in the config. What the
-    functions of its commands raise themselves is a mistake in the options.
+    Errors that AllenNLP raises while it reads a config and builds its objects are mistakes in the config. Errors that
+    its command functions raise themselves are mistakes in the options.
     """
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import cached_path
@@ -147,7 +147,7 @@ def is_mistake(error: Exception) -> bool:
     if isinstance(error, UserError | ConfigurationError):
         return True
     if isinstance(error, OSError):
-        # `cached_path` names the file in the message only.
+        # `cached_path` names the file only in the message.
         is_named = isinstance(error, FileNotFoundError) or error.filename is not None
         return is_named or error.errno == errno.ENOSPC or raised_in(error, cached_path)
     if isinstance(error, ImportError) and raised_in(error, import_module_and_submodules):
@@ -158,7 +158,7 @@ def is_mistake(error: Exception) -> bool:
 
 
 def place_of(error: Exception) -> str | None:
-    """What was read or built from a config, or saved, when an error was raised."""
+    """Returns what was being read, built from a config, or saved when an error was raised."""
     import torch
     from allennlp.common import FromParams, Params
     from allennlp.common.params import parse_overrides, with_overrides
@@ -172,7 +172,7 @@ def place_of(error: Exception) -> str | None:
         FromParams.from_params: lambda variables: variables["cls"].__name__,
         Predictor.from_archive: lambda _: "predictor",
         prepare_environment: lambda _: "random seeds",
-        # It has an error of its own for a full disk.
+        # torch raises its own error for a full disk.
         torch.save: lambda _: "cannot save (is the disk full?)",
     }
     names = {getattr(each, "__func__", each).__code__: name for each, name in names.items()}
@@ -181,7 +181,7 @@ def place_of(error: Exception) -> str | None:
 
 
 def message_of(error: Exception) -> str:
-    """Returns an error in one line."""
+    """Formats an error as one line."""
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import CACHE_DIRECTORY
 

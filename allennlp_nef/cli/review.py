@@ -48,7 +48,7 @@ _ANSWER: dict[str, Any] = {
     "spans": [{"start": int, "end": int, "text": str, "probability": _NUMBER}],
     "checks": [{"kind": str, "start": int, "end": int, "message": str}],
 }
-"""The fields of an answer that the report and the annotated file need, with their types. `checks` may be missing."""
+"""The answer fields that the report and the annotated file need, with their types. `checks` may be missing."""
 _UNSCORED: Answer = {"error": "there is no model"}
 
 
@@ -190,9 +190,9 @@ def review(
     # Returns
 
     `dict[str, Any]`
-        The figures of `allennlp_nef.qe.file_figures.figures_of`. For several inputs, also the list `files` with the
-        `file` and the figures of each and, with `compare`, those of `compare_systems` in the same module. With
-        `decisions`, also the number of `decisions`, and the names of the `outdated` ones, whose segments have changed.
+        The figures of `allennlp_nef.qe.file_figures.figures_of`. For several inputs, also a list `files` with the
+        `file` and figures of each and, with `compare`, those of `compare_systems` in the same module. With `decisions`,
+        also the number of `decisions`, and the names of `outdated` ones, whose segments have changed.
 
     # Raises
 
@@ -233,7 +233,7 @@ def review(
     rows = [array("d") for _ in bitexts]
     kept: list[list[Answer]] = []
     failed: list[tuple[str, str]] = []
-    with ExitStack() as stack:  # the outputs are written only if it ends without an error
+    with ExitStack() as stack:  # outputs are written only if it exits without an error
         page = stack.enter_context(writing(Path(output))) if output is not None else None
         for i, bitext in enumerate(bitexts):
             counted = _count(bitext.segments, results, rows[i], failed)
@@ -270,8 +270,8 @@ def review(
 
 
 def _joined(bitexts: Sequence[Bitext]) -> Bitext:
-    """Joins bitexts into one. Segment names are unique and, for several files, start with the file name. A language
-    is None if the files do not share it.
+    """Joins bitexts into one. Segment names are unique and, for several files, start with the file name. A language is
+    None if the files have different ones.
     """
     names = ("source_language", "target_language")
     counts: Counter[str] = Counter()
@@ -318,7 +318,7 @@ def _count(
     rows: "array[float]",
     failed: list[tuple[str, str]],
 ) -> Iterator[Answer]:
-    """Yields the answers. Adds their figures to `rows`, and the place and reason of each error to `failed`."""
+    """Yields the answers. Adds their figures to `rows`, and the location and reason of each error to `failed`."""
     for segment, answer in zip(segments, answers):
         rows.extend(row_of(answer))
         if "error" in answer:

@@ -1,4 +1,4 @@
-"""`allennlp-nef score-tags`: the scores of one system, the comparison of two, or a leaderboard."""
+"""`allennlp-nef score-tags`: scores one system, compares two, or prints a leaderboard."""
 
 import argparse
 import json
@@ -76,7 +76,7 @@ _NAMES = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("gold", metavar="GOLD", help="file with the gold tags")
-    add("predicted", metavar="PREDICTED", nargs="*", help="files with the tags of the systems")
+    add("predicted", metavar="PREDICTED", nargs="*", help="files with the systems' predicted tags")
     add("--format", required=True, choices=FORMATS, help="format of all files")
     add("--runs", type=positive, default=1, metavar="N", help="files per system")
     add("--trials", type=positive, default=10_000, metavar="N", help="samples in the comparison")
@@ -147,11 +147,11 @@ def score_tags(
     # Returns
 
     `dict[str, Any]`
-        What the command prints as JSON: `systems` with the scores of each, and the `comparison` of two.
+        The JSON that the command prints: `systems` with the scores of each, and the `comparison` of two.
 
     # Raises
 
-    `UserError`: the number of files does not fit. `DataFormatError`: invalid data, or files that do not line up.
+    `UserError`: a wrong number of files. `DataFormatError`: invalid data, or files that do not line up.
     """
     is_one_file = format == "conll" and not predicted
     number = len(predicted)
@@ -195,7 +195,7 @@ def score_tags(
 
 
 def _results(files: Sequence[ScoredFile], scorer: Scorer, runs: int) -> dict[str, Any]:
-    """Returns the scores of a gold file and of the files of systems, `runs` files each."""
+    """Returns the scores of the systems' files, `runs` each, against the gold file."""
     gold, *predicted = files
     rows: list[dict[str, Any]] = []
     for file in predicted:
@@ -220,7 +220,7 @@ def _results(files: Sequence[ScoredFile], scorer: Scorer, runs: int) -> dict[str
 
 
 def _confusions(gold: ScoredFile, predicted: ScoredFile, number: int) -> list[dict[str, Any]]:
-    """Returns the most frequent pairs of a gold tag and another predicted tag."""
+    """Returns the most frequent pairs of a gold tag and a different predicted tag."""
     pairs = zip(chain.from_iterable(gold.tags), chain.from_iterable(predicted.tags))
     counts = Counter(pair for pair in pairs if pair[0] not in (pair[1], None))
     return [
@@ -232,7 +232,7 @@ def _confusions(gold: ScoredFile, predicted: ScoredFile, number: int) -> list[di
 def _comparison(
     files: Sequence[ScoredFile], scorer: Scorer, trials: int, seed: int
 ) -> dict[str, Any]:
-    """Compares two systems, which have half of the predicted files each, by the main scores."""
+    """Compares two systems, each with half of the predicted files, by the main scores."""
     gold, *predicted = files
     counts = numpy.stack([scorer.count(gold.tags, file.tags).sentences for file in predicted])
     first, second = numpy.split(counts, 2)  # (runs, sentences, counts)
@@ -247,14 +247,14 @@ def _comparison(
 
 
 def _over(statistic: Any, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Returns a statistic of each score over the runs of a system."""
+    """Computes a statistic of each score over a system's runs."""
     return {
         name: float(statistic([run["scores"][name] for run in runs])) for name in runs[0]["scores"]
     }
 
 
 def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
-    """Returns the report as tables. For one file of chunk tags, it is the text that `conlleval` prints."""
+    """Formats the report as tables or, for a single file of chunk tags, like the output of `conlleval`."""
     systems = results["systems"]
     runs = [run for system in systems for run in system["runs"]]
     is_single = len(runs) == 1 and not leaderboard
@@ -281,7 +281,7 @@ def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a table with a column for each key. Fractions are written as percentages."""
+    """Returns a table with a column for each key. Fractions are formatted as percentages."""
 
     def write(value: Any) -> str:
         return percent(value) if isinstance(value, float) else str(value)
@@ -298,7 +298,7 @@ def _title(results: Mapping[str, Any]) -> str:
 
 
 def _rows(systems: Sequence[Mapping[str, Any]], leaderboard: bool) -> list[dict[str, Any]]:
-    """Returns the scores of each system: their means, or those of each run and what these have in common."""
+    """Returns each system's scores: their means, or the scores of each run and what these have in common."""
     if leaderboard:
         return [{"system": each["runs"][0]["path"], **each["mean"]} for each in systems]
     rows = []

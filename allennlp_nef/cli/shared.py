@@ -1,4 +1,4 @@
-"""Shared by the commands: options, tables and output files."""
+"""Options, tables and output files shared by the commands."""
 
 import argparse
 import errno
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 ARCHIVE_HELP = "model archive, run folder, or packaged model, such as qe-multilingual"
 PREDICTOR_OPTIONS = """\
-    threshold        quality estimation: probability of BAD from which a word is tagged BAD, or "adaptive"
-    min_probability  tagger: spans of a lower probability are left out, such as 0.8
-    tokenizer        tagger: how sentences are split, such as "just_spaces" (default: as the model was trained)
+    threshold        quality estimation: minimum probability of BAD for tagging a word BAD, or "adaptive"
+    min_probability  tagger: leave out spans with a lower probability, such as 0.8
+    tokenizer        tagger: how to split sentences, such as "just_spaces" (default: as in training)
     keep_fields      true: answers repeat the other fields of their requests
     max_tokens       maximum number of words in a sentence (default = 1000)
 """
@@ -37,7 +37,7 @@ def options_of(args: argparse.Namespace, function: Callable[..., Any]) -> dict[s
 
 
 def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The value of an option that is a JSON object; from Python it may be a dict. None stands for an empty object."""
+    """Returns the value of a JSON object option, which may be a dict in Python. None means an empty object."""
     if not isinstance(value, str):
         return dict(value or {})
     try:
@@ -50,7 +50,7 @@ def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str,
 
 
 def read_config(path: str, overrides: str = "") -> dict[str, Any]:
-    """Reads a config in Jsonnet, with changes to it."""
+    """Reads a Jsonnet config, with overrides."""
     from allennlp.common import Params
 
     if os.path.isdir(path):  # Jsonnet would abort
@@ -62,7 +62,7 @@ def read_config(path: str, overrides: str = "") -> dict[str, Any]:
 
 
 def positive(text: str) -> int:
-    """Returns the `type` of an argument: an integer of at least 1."""
+    """Parses an integer of at least 1, as the `type` of an argument."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected an integer of at least 1, got {text}")
@@ -89,7 +89,7 @@ def add_batches(parser: argparse.ArgumentParser) -> None:
 
 
 def threshold(text: str) -> float | str:
-    """Returns the `type` of `--threshold`."""
+    """Parses the value of `--threshold`."""
     return text if text == "adaptive" else float(text)
 
 
@@ -99,7 +99,7 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
         "--threshold",
         type=threshold,
         metavar="NUMBER",
-        help="quality estimation: probability of BAD from which a word is BAD (default = the model's threshold), or "
+        help="quality estimation: minimum probability of BAD for tagging a word BAD (default = the model's), or "
         "'adaptive': the one with the highest expected MCC over the whole input",
     )
 
@@ -116,7 +116,7 @@ Column = tuple[str, str, Callable[[Any], str]]
 
 
 def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a table with a header line. The first column is aligned to the left, the others to the right."""
+    """Formats a table with a header line. The first column is left-aligned, and the others are right-aligned."""
     cells = [[header for header, _, _ in columns]]
     cells += [[write(row[key]) for _, key, write in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
@@ -127,7 +127,7 @@ def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def percent(share: float | None) -> str:
-    """Returns a fraction as a percentage with two decimals; "-" for None."""
+    """Formats a fraction as a percentage with two decimals; None becomes "-"."""
     return "-" if share is None else f"{100 * share:.2f}"
 
 
@@ -158,10 +158,10 @@ def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A temporary file that replaces `path` when the context ends without an error. Missing folders are created.
+    """Yields a temporary file that replaces `path` if the context exits without an error. Creates missing folders.
 
-    A symbolic link stays a link, and a file keeps its permissions. After an interruption, what was written is in a file
-    with the ending `.partial`. If `path` cannot be replaced, because it is standard output ("-"), a pipe or a device,
+    A symbolic link stays a link, and a file keeps its permissions. After an interruption, the partial output is in a
+    file that ends in `.partial`. If `path` cannot be replaced, because it is standard output ("-"), a pipe or a device,
     the content is copied to it.
     """
     if path.is_dir():

@@ -1,4 +1,4 @@
-"""Registers the commands of this package as AllenNLP's `Subcommand`s, so that `allennlp` has them as a plugin too."""
+"""Registers this package's commands as AllenNLP `Subcommand`s, so `allennlp` also offers them, as a plugin."""
 
 import argparse
 from importlib import import_module

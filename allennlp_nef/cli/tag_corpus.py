@@ -21,9 +21,9 @@ INPUT is a file, or a folder of files:
     json     one JSON object per line, with the fields of a request, such as `sentence`, or `source` and `target`
     parquet  columns of the same names
 
-FOLDER gets a folder for each INPUT, with its rows and the fields of the answers, as JSON, or as Parquet for Parquet
-inputs. A row that cannot be tagged has a message in the `error` field, and a warning gives their number. It is an
-error if no row of an input can be tagged. If a job is interrupted, run the same command again: it skips finished
+FOLDER gets a folder for each INPUT, with its rows and the answer fields, as JSON, or as Parquet for Parquet inputs. A
+row that cannot be tagged has a message in the `error` field, and a warning says how many there are. It is an error if
+no row of an input can be tagged. If a job is interrupted, run the same command again: it skips finished
 inputs.
 
     %(prog)s runs/pos/model.tar.gz a.txt b.txt --output tagged --workers 8

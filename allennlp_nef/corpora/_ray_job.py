@@ -1,4 +1,4 @@
-"""The job of `tag-corpus`: a pipeline of Ray Data for each input. Needs the `ray` extra."""
+"""The job of `tag-corpus`: one Ray Data pipeline per input. Needs the `ray` extra."""
 
 import codecs
 import hashlib
@@ -29,11 +29,11 @@ logger = logging.getLogger(__name__)
 
 FORMATS = {".txt": "text", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
 LINE = "line"
-# The file in the folder of a finished input, with the settings. Readers of Parquet ignore it.
+# The file with the settings in the folder of a finished input. Parquet readers ignore it.
 MARKER = "_SUCCESS"
 NUM_LINES = 4096  # read at once
-BATCH_SIZE = 1024  # rows for a call of the tagger
-BLOCK_SIZE = 2**24  # bytes for a task, which Ray repeats if its worker dies
+BATCH_SIZE = 1024  # rows per call of the tagger
+BLOCK_SIZE = 2**24  # bytes per task, which Ray retries if its worker dies
 
 
 class LineSource(FileBasedDatasource):
@@ -59,8 +59,8 @@ class LineSink(BlockBasedFileDatasink):
 
 
 class LineTagger(Tagger):
-    """A `Tagger` of lines: text or JSON objects in, JSON objects out. Bytes that are not UTF-8 become escapes, and an
-    error of their line.
+    """A `Tagger` of lines: text or JSON objects in, JSON objects out. Bytes that are not UTF-8 become escapes, and
+    their line gets an error.
 
     `ray.data.read_json` loads whole files, requires the same types in all lines, and turns some strings into dates.
     """
@@ -77,7 +77,7 @@ class LineTagger(Tagger):
         return pyarrow.table({LINE: tagged})
 
     def _row_of(self, line: bytes) -> dict[str, Any]:
-        """Returns the row of a line. What cannot be decoded or parsed stays bytes, which are no sentence."""
+        """Returns the row of a line. Lines that cannot be decoded or parsed stay bytes, which are not sentences."""
         is_text = self.predictor.input_format == "text"
         name = self.inputs[self.predictor.text_field] if is_text else LINE
         try:
@@ -115,12 +115,12 @@ def tag_corpus(
     inputs : `Sequence[str]`
         Files and folders, or addresses such as `s3://bucket/folder`.
     output : `str`
-        The folder for the results. The rows of an input go to its subfolder `<name of the input>.tagged`, in the order
-        of the file names there. Finished inputs are skipped.
+        The folder for the results. The rows of an input are written to the subfolder `<name of the input>.tagged`, in
+        the order of its file names. Finished inputs are skipped.
     format : `str`, optional (default = `None`, by the ending of each input)
         "text", "json" or "parquet". Results are JSON, or Parquet for Parquet inputs.
     workers : `int`, optional (default = `1`)
-        The number of processes that tag.
+        The number of tagging processes.
     gpus_per_worker : `float`, optional (default = `0`)
     address : `str`, optional (default = `None`, Ray starts on this machine)
         The address of a Ray cluster. Has no effect if Ray is already running in this process.
@@ -154,10 +154,10 @@ def tag_corpus(
     }
     if not waiting:
         return
-    # Raises its errors before any work, on the CPU.
+    # Raises errors before any work starts, on the CPU.
     taggers = {kind: _tagger(kind)(**_arguments(kind, options)) for _, kind in waiting.values()}
     if not ray.is_initialized():
-        # Reading and writing need a process, too.
+        # Reading and writing also need a process.
         num_cpus = None if address else max(os.cpu_count() or 1, workers + 1)
         ray.init(address, num_cpus=num_cpus, log_to_driver=False)
     context = ray.data.DataContext.get_current().copy()
@@ -214,7 +214,7 @@ def tag_corpus(
 
 
 def _probabilities(kind: str) -> type[Tagger]:
-    """Returns a tagger whose batches are the probabilities of BAD of all words."""
+    """Returns a tagger whose batches are the probabilities of BAD for all words."""
 
     class Probabilities(_tagger(kind)):  # type: ignore[misc]
         def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
@@ -247,12 +247,12 @@ def errors_in(filesystem: FileSystem, target: str, kind: str) -> Iterator[str | 
 
 
 def absolute(path: str) -> str:
-    """Returns an absolute path; an address stays as it is."""
+    """Returns the absolute path; addresses are returned unchanged."""
     return path if "://" in path else os.path.abspath(path)
 
 
 def checksum(archive: str) -> str:
-    """Returns the SHA-256 of an archive, or of the weights in the folder of a run."""
+    """Returns the SHA-256 of an archive, or of the weights in a run folder."""
     path = cached_path(archive)
     with open(get_weights_path(path) if os.path.isdir(path) else path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

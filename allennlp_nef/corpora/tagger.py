@@ -36,26 +36,25 @@ class Tagger:
             batch_format="pyarrow",
         )
 
-    It also works in `datasets.Dataset.map`, for which the result is an Arrow table:
+    It also works with `datasets.Dataset.map`, where the result is an Arrow table:
 
         tagged = dataset.map(Tagger("model.tar.gz"), batched=True)
 
-    A batch is a dict of arrays or lists, a pandas data frame or an Arrow table; the result is of the same kind. A row
-    is a request: it has `sentence` or `tokens`, or for quality estimation `source`, `target` and optionally
-    `alignments`. The result has all columns of the batch, a column for each of the `fields`, and `error`: null, or the
-    reason why a row has no answer.
+    A batch is a dict of arrays or lists, a pandas data frame or an Arrow table; the result has the same type. A row is
+    a request: it has `sentence` or `tokens`, or for quality estimation `source`, `target` and optionally `alignments`.
+    The result has all columns of the batch, a column for each of the `fields`, and `error`: null, or the reason why a
+    row has no answer.
 
-    A pickled tagger consists of its arguments; unpickling it loads the model again.
+    A pickled tagger contains only its arguments; unpickling it loads the model again.
 
     # Parameters
 
     archive : `str`
-        The archive of a tagger, the folder of a training run, or the name of a trained model. Every process must be
-        able to read it.
+        The archive of a tagger, a run folder, or the name of a trained model. Every process must be able to read it.
     cuda_device : `int`, optional (default = `-1`)
-        The number of a GPU, or -1 for the CPU.
+        The GPU number, or -1 for the CPU.
     columns : `Mapping[str, str]`, optional (default = `None`)
-        For fields whose columns have other names, the name of the column, such as `{"sentence": "text"}`.
+        Maps fields to column names where they differ, such as `{"sentence": "text"}`.
     fields : `Sequence[str]`, optional (default = `None`, all)
         The fields of answers that become columns, such as `["tags"]`.
     include_package : `Sequence[str]`, optional (default = `()`)
@@ -110,7 +109,7 @@ class Tagger:
         return self._copy, ()
 
     def __call__(self, batch: Any) -> Any:
-        """Tags a batch. Raises a `UserError` if no columns hold sentences."""
+        """Tags a batch. Raises a `UserError` if no columns contain sentences."""
         # The `datasets` library would guess the type of each column from the first batch.
         batch = getattr(batch, "pa_table", batch)
         names = list(getattr(batch, "column_names", batch))
@@ -126,7 +125,7 @@ class Tagger:
         return [dict(zip(inputs, row)) for row in values]
 
     def inputs_in(self, names: Container[str]) -> list[str]:
-        """Returns the columns of requests among these. Raises a `UserError` if no columns hold sentences."""
+        """Returns the request columns among these. Raises a `UserError` if no columns contain sentences."""
         inputs = [column for column in self.inputs.values() if column in names]
         if not inputs or not {self.inputs[name] for name in self.predictor.required} <= {*inputs}:
             raise UserError(f"expected the columns {', '.join(self.inputs.values())}, got {names}")
@@ -141,7 +140,7 @@ class Tagger:
         return list(self.predictor.stream(("", request) for request in requests))
 
     def new_fields(self, given: Container[str]) -> list[str]:
-        """Returns the fields of answers to add to the given columns. Words and links of a request stay as they are."""
+        """Returns the answer fields to add to the given columns. Words and links from a request are unchanged."""
         inputs = [column for column in self.inputs.values() if column in given]
         return [name for name in self.fields if name not in inputs]
 

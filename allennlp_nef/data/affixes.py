@@ -20,8 +20,8 @@ def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[s
 def case_of(word: str) -> str:
     """Returns the case of a word, one of `CASES`.
 
-    A number has digits and no letters; an alphanumeric word has both. A capitalized word has one upper-case letter, its
-    first character. Punctuation and words of scripts without case are "other".
+    A number has digits and no letters; an alphanumeric word has both. A capitalized word has one uppercase letter, its
+    first character. Punctuation and words in scripts without case are "other".
     """
     has_letter = any(map(str.isalpha, word))
     if any(map(str.isdigit, word)):
@@ -41,7 +41,7 @@ class AffixesIndexer(TokenIndexer):
 
     Section 5.1 of Martins & Kreutzer (EMNLP 2017) uses prefixes and suffixes of 1 to 4 characters. A shorter word is
     its own affix. Each side and length has its own vocabulary namespace, from "<namespace>_prefix_1" to
-    "<namespace>_suffix_4". To map rare affixes to the unknown one, list these in `vocabulary.min_count`.
+    "<namespace>_suffix_4". To map rare affixes to the unknown affix, list these namespaces in `vocabulary.min_count`.
 
     Returns `prefixes` and `suffixes`, (tokens, max_length); if `case` is set, also `case`, (tokens,), the index in
     `CASES` plus 1. Padding is 0.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from allennlp_nef.errors import quote
 
 OUTSIDE = "O"
-# What `convert_tags` can write.
+# The schemes that `convert_tags` can write.
 SCHEMES = ("BIO", "BIOUL")
 _PREFIXES = ("B", "I", "L", "U", "E", "S")
 _STARTING = ("B", "U", "S")
@@ -86,7 +86,7 @@ def encode_chunks(chunks: Iterable[Chunk], length: int, scheme: str) -> list[str
 
 def convert_tags(tags: Sequence[Any], scheme: str) -> list[Any]:
     """Encodes the chunks of a sentence in one of the `SCHEMES`. None, the tag of a word without a gold tag, stays None;
-    such a word is inside of a chunk that continues after it. Raises the `ValueError` of `split_tag`.
+    such a word is inside a chunk that continues after it. Raises the `ValueError` of `split_tag`.
     """
     filled: list[str] = []
     for tag in reversed(tags):

@@ -1,6 +1,6 @@
-"""Gold labels, some of which may be missing, or missing from the vocabulary.
+"""Fields for gold labels that may be missing, or missing from the vocabulary.
 
-A label that the vocabulary or the model lacks counts as an error in metrics and does not count in losses.
+A label that the vocabulary or model lacks counts as an error in metrics and is ignored in losses.
 """
 
 import logging
@@ -51,8 +51,8 @@ def gold_index(label: str, vocab: Vocabulary, namespace: str, unseen: int) -> in
 class TagsField(SequenceLabelField):
     """A `SequenceLabelField` in which a label that the vocabulary does not contain has the index `UNSEEN`.
 
-    A model can thus be evaluated on data with labels that its training data lack; it never predicts them. A word whose
-    label is None, because nobody annotated it, has the index `NO_LABEL` and is ignored in losses and scores.
+    A model can thus be evaluated on data with labels unseen in training, which it never predicts. An unannotated word,
+    whose label is None, has the index `NO_LABEL` and is ignored in losses and scores.
     """
 
     __slots__: list[str] = []
@@ -87,7 +87,7 @@ class TagsField(SequenceLabelField):
 class ClassField(LabelField):
     """A `LabelField` in which a label that the vocabulary does not contain has the index `NO_LABEL`.
 
-    PyTorch's cross-entropy ignores it, and AllenNLP's metrics count it as an error, also in AllenNLP's own models.
+    PyTorch's cross-entropy ignores it, and AllenNLP's metrics count it as an error, even in AllenNLP's own models.
     """
 
     __slots__: list[str] = []

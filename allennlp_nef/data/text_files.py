@@ -1,4 +1,4 @@
-"""Data paths, lines of text files, positions of words. Every reader of this package reads lines with `read_lines`."""
+"""Data paths, text files and word positions. Every reader of this package reads lines with `read_lines`."""
 
 import codecs
 import errno
@@ -16,18 +16,18 @@ Item = TypeVar("Item")
 
 
 def data_paths(path: Any, ending: str = "") -> list[Any]:
-    """Returns the files of a data path: a list stands for all of its items, a pattern such as `data/*.conll` for the
-    files that match it, in alphabetical order, and any other path for itself.
+    """Returns the files of a data path: all items of a list, the files that match a pattern such as `data/*.conll`, in
+    alphabetical order, or any other path itself.
 
     # Parameters
 
     path : `Any`
     ending : `str`, optional (default = `""`)
-        If paths can be prefixes of several files: the ending of a file that each prefix has, such as `.src`.
+        If paths can be prefixes of several files, the ending of a file that each prefix has, such as `.src`.
 
     # Raises
 
-    `DataFormatError`: a path of another type. `FileNotFoundError`: no file matches a pattern.
+    `DataFormatError`: a path of an unsupported type. `FileNotFoundError`: no file matches a pattern.
     """
     if isinstance(path, list | tuple):
         return [each for item in path for each in data_paths(item, ending)]
@@ -57,8 +57,8 @@ def is_json_lines(path: str) -> bool:
 def read_lines(
     path: str, encoding: str = "utf-8", keepends: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yields the number of each line, from 1, and the line. Lines end in LF or CR LF; the last line end may be missing.
-    A byte order mark at the start of a UTF-8 file is dropped. A file whose name ends in `.gz` is decompressed.
+    """Yields each line number, from 1, and the line. Lines end in LF or CR LF; the last line ending may be missing. A
+    byte order mark at the start of a UTF-8 file is dropped. A file whose name ends in `.gz` is decompressed.
 
     # Parameters
 
@@ -66,11 +66,11 @@ def read_lines(
         A local path, or a URL that AllenNLP's `cached_path` can download.
     encoding : `str`, optional (default = `"utf-8"`)
     keepends : `bool`, optional (default = `False`)
-        Whether the lines keep their line ends.
+        Whether the lines keep their line endings.
 
     # Raises
 
-    `DataFormatError`, with the line: bytes that are not in the encoding, a carriage return within a line, damaged gzip.
+    `DataFormatError`, with the line: bytes that are invalid in the encoding, a carriage return in a line, damaged gzip.
     `OSError`: the file cannot be opened.
     """
     number = 0
@@ -91,7 +91,7 @@ def read_lines(
                     )
                 yield number, line if keepends else text
         except UnicodeDecodeError as error:
-            # The decoder failed on a block of bytes that begins within the line after the last one.
+            # The decoder failed on a block of bytes that starts in the line after the last one yielded.
             before = error.object[: error.start].decode(error.encoding, "ignore")
             raise DataFormatError(
                 f"{path}:{number + 1 + before.count(chr(10))}: expected {encoding}, got the byte "
@@ -127,7 +127,7 @@ def read_objects(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """Returns the JSON object of a text. Raises a `ValueError` for any other text: see `parse_json`."""
+    """Parses a JSON object. Raises a `ValueError` for any other text: see `parse_json`."""
     value = parse_json(text)
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, got {quote(text)}")
@@ -135,7 +135,7 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises a `ValueError` for any other text, NaN, infinity, and unpaired surrogates."""
+    """Parses JSON. Raises a `ValueError` for any other text, NaN, infinity, and unpaired surrogates."""
     try:
         value = json.loads(text)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
@@ -150,7 +150,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def check_separator(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yields the numbered lines of a file again. `split_fields` splits them.
+    """Passes on the numbered lines of a file, which `split_fields` can then split.
 
     # Raises
 
@@ -170,16 +170,16 @@ def check_separator(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tup
 
 def split_fields(line: str) -> list[str]:
     """
-    The fields of a line, such as its words. If it has tabs, they separate the fields, and blanks belong to them.
+    Splits a line into fields, such as words, at its tabs or, if it has none, at blanks.
 
-    This is where the characters that separate words are listed:
+    These characters separate words:
 
     - In files of words (`.src`, `.mt`, `.tags`, columns of CoNLL), blanks, or tabs if there are any. All other
-      characters belong to words, also U+00A0, U+0085 and U+3000: these files have a tag for each word.
+      characters belong to words, including U+00A0, U+0085 and U+3000: these files have a tag for each word.
     - In JSON, each item of a list is a word.
-    - In raw text, any whitespace of Unicode and the rules of a tokenizer.
+    - In raw text, any Unicode whitespace and the rules of a tokenizer.
 
-    U+200B and U+FEFF belong to words everywhere. Only at the start of a file, U+FEFF is the byte order mark and is
+    U+200B and U+FEFF always belong to words, except that a U+FEFF at the start of a file is a byte order mark and is
     dropped. Unpaired surrogates are errors.
     """
     separator = "\t" if "\t" in line.strip(" \t") else " "
@@ -188,12 +188,12 @@ def split_fields(line: str) -> list[str]:
 
 
 def find_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Returns the start and the end (exclusive) of each word in a text, in characters from 0. Only whitespace may stand
-    between the words.
+    """Returns the start and end (exclusive) of each word in a text, in characters from 0. Only whitespace may separate
+    the words.
 
     # Raises
 
-    `DataFormatError`: a word is not what comes next in the text.
+    `DataFormatError`: a word is not the next one in the text.
     """
     offsets, end = [], 0
     for word in words:

@@ -16,16 +16,16 @@ from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 
 @Tokenizer.register("punctuation")
 class PunctuationTokenizer(Tokenizer):
-    """Splits text at whitespace, and punctuation from words, with one regular expression.
+    """Splits text at whitespace, and splits punctuation from words, with one regular expression.
 
-    Punctuation within a word stays: "well-known", "1,000.5", "10:30", "l'homme", "AT&T", "a@b.org", "@user" and "#tag"
-    are one token each. So are addresses, abbreviations such as "U.S." and repeated marks such as "...". "Lisbon." is
-    two tokens, and so is "Lisbon's". Tokens have their positions in the text as `idx` and `idx_end`.
+    Punctuation within a word is kept: "well-known", "1,000.5", "10:30", "l'homme", "AT&T", "a@b.org", "@user" and
+    "#tag" are one token each. So are addresses, abbreviations such as "U.S." and repeated marks such as "...".
+    "Lisbon." is two tokens, and so is "Lisbon's". Tokens have their positions in the text as `idx` and `idx_end`.
 
     # Parameters
 
     split_cjk : `bool`, optional (default = `False`)
-        Whether each Chinese or Japanese character is a token, because these languages do not put blanks between words.
+        Whether each Chinese or Japanese character is a token, since these languages do not separate words with blanks.
     pieces_of : `str`, optional (default = `None`)
         The name of a pretrained transformer, as in the `word_pieces` indexer. Its pieces are the tokens of text without
         blanks between words: Chinese, Japanese, Thai, Lao, Burmese and Khmer. An archive with a `transformer` folder
@@ -54,21 +54,21 @@ _CJK = ("ja", "ko", "cjk")
 
 @Tokenizer.register("sacremoses")
 class SacremosesTokenizer(Tokenizer):
-    """The Moses tokenizer in the package sacremoses (the `tokenize` extra), without escaping: `&` stays `&`. Tokens
+    """The Moses tokenizer from the sacremoses package (the `tokenize` extra), without escaping: `&` stays `&`. Tokens
     have their positions in the text as `idx` and `idx_end`. If Moses drops or changes characters of a text, such as
     control characters, the text is split at whitespace instead.
 
     # Parameters
 
     language : `str`, optional (default = `"en"`)
-        The language code; decides which abbreviations keep their period and where apostrophes are split.
+        The language code, which determines the abbreviations that keep their period, and where apostrophes are split.
     """
 
     def __init__(self, language: str = "en") -> None:
         with require_extra("tokenize", "the tokenizer sacremoses"):
             from sacremoses import MosesTokenizer
             from sacremoses.corpus import NonbreakingPrefixes
-        # sacremoses would use the rules of English for other languages.
+        # sacremoses would use English rules for other languages.
         known = {*NonbreakingPrefixes().available_langs.values(), *_CJK}
         if language not in known:
             raise ConfigurationError(
@@ -87,7 +87,7 @@ class SacremosesTokenizer(Tokenizer):
 PUNCTUATION = PunctuationTokenizer()
 """Splits strings in requests unless a config or an option names another tokenizer."""
 Offsets = list[tuple[int, int]]
-"""The start and the end of each word in a text, in characters."""
+"""The start and end of each word in a text, in characters."""
 Split = Callable[[str], tuple[list[str], Offsets]]
 """Splits a text into words with their offsets."""
 
@@ -97,7 +97,7 @@ def split_text(text: str, tokenizer: Tokenizer) -> tuple[list[str], Offsets]:
 
     # Raises
 
-    `DataFormatError`: the tokenizer changes the text, so that its tokens are not found in it.
+    `DataFormatError`: the tokenizer changes the text, so its tokens are not found in it.
     """
     words = [token.text for token in tokenizer.tokenize(text) if token.text and token.text.strip()]
     return words, find_words(text, words)

@@ -25,7 +25,7 @@ from allennlp_nef.predictors.tagging import TaggingPredictor
 from allennlp_nef.pretrained.token_indexer import WordPiecesIndexer
 from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner
 
-# The modules that the runner imports. They need NumPy at most.
+# The modules that the runner imports. They need nothing but NumPy.
 MODULES = (
     *("errors", "data.chunks", "data.punctuation", "data.text_files", "predictors.requests"),
     *("qe.aligner", "qe.layouts", "qe.spans"),
@@ -69,7 +69,7 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
 
 
 def copy_runner(folder: Path) -> None:
-    """Copies the runner and the modules that it imports, in packages without code of their own."""
+    """Copies the runner and the modules that it imports, in packages without other code."""
     shutil.copy(runner.__file__, folder / "runner.py")
     for name in MODULES:
         source = importlib.import_module(f"allennlp_nef.{name}").__file__
@@ -154,7 +154,7 @@ def _rules(
 
 
 def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
-    """What turns words into indices."""
+    """Returns the settings that turn words into indices."""
     table = vocab.get_token_to_index_vocabulary
     if type(indexer) is WordPiecesIndexer:
         return {"unknown_piece": indexer.tokenizer.unk_token_id}
@@ -168,7 +168,7 @@ def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
 
 
 def write_graph(tagger: ExportableTagger, settings: dict[str, Any], folder: Path) -> None:
-    """Writes `tagger.onnx`, for any number of sentences and words, with the inputs of the runner."""
+    """Writes `tagger.onnx`, which takes the runner's inputs, with any number of sentences and words."""
     words, indexer = list("abcde"), runner.Indexer(settings, folder)
     rows = [
         indexer.inputs({side: words[: 4 if side == "source" else n] for side in settings["sides"]})
@@ -188,8 +188,8 @@ def write_graph(tagger: ExportableTagger, settings: dict[str, Any], folder: Path
 def quantize(path: Path, output: Path) -> None:
     """Writes a graph whose embeddings and matrix products have 8-bit weights, with a scale for each column.
 
-    Products that reduce the dimension stay in 32 bits: the scores, and products of a transformer that have a few very
-    large inputs (Dettmers et al., "LLM.int8()", NeurIPS 2022).
+    Products that reduce the dimension stay in 32 bits: the scores, and transformer products with a few very large
+    inputs (Dettmers et al., "LLM.int8()", NeurIPS 2022).
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -208,7 +208,7 @@ def quantize(path: Path, output: Path) -> None:
             weight_type=QuantType.QInt8,
             per_channel=True,
             nodes_to_exclude=kept,
-            extra_options={"EnableSubgraph": True},  # of scans and loops
+            extra_options={"EnableSubgraph": True},  # in scans and loops
         )
 
 
@@ -223,7 +223,7 @@ def _with_subgraphs(graph: Any) -> Iterator[Any]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the exporters' warnings about operations that are not used, and their progress."""
+    """Suppresses the exporters' warnings about unused operations, and their progress."""
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A tagger as a module of operations that ONNX has: from indices to the scores of the labels."""
+"""A tagger as a module of operations that ONNX supports, from indices to label scores."""
 
 from typing import Any
 
@@ -76,9 +76,9 @@ class ExportableTagger(torch.nn.Module):
         # Parameters
 
         fields : `dict[str, Tensor]`
-            What the model gets from the dataset reader, without metadata and gold tags. Dots separate a field, an
-            indexer and a tensor, as in "tokens.affixes.prefixes". In place of the tensors of the `word_pieces` indexer,
-            there are those of `states_of` and `pooled_words`.
+            The tensors from the dataset reader, without gold tags. Dots separate a field, an indexer and a tensor, as
+            in "tokens.affixes.prefixes". The inputs of `states_of` and `pooled_words` replace the tensors of the
+            `word_pieces` indexer.
 
         # Returns
 
@@ -118,7 +118,7 @@ class ExportableWords(torch.nn.Module):
         self.embedder = embedder
 
     def forward(self, tokens: TextField) -> tuple[Tensor, Tensor]:
-        """Returns the vectors of the words, (batch, tokens, dim), and their mask."""
+        """Returns the word vectors, (batch, tokens, dim), and their mask."""
         vectors = []
         for key in self.embedder._ordered_embedder_keys:
             embedder, field = self.embedder._token_embedders[key], tokens[key]
@@ -163,7 +163,7 @@ class ExportablePairs(torch.nn.Module):
 def states_of(
     reader: PretrainedTransformer, field: dict[str, Tensor], layer: int | None = None
 ) -> Tensor:
-    """The states of a transformer, (batch, pieces, dim), for texts in one window each; for `layer` see its `read`.
+    """Computes the states of a transformer, (batch, pieces, dim), for one window per text; see `embed_words`.
 
     `field` has the `ids` of all pieces, special ones included, whether a piece `is_piece` or padding, and where the
     transformer reads them the `types`, each (batch, pieces).
@@ -191,7 +191,7 @@ def pooled_words(reader: PretrainedTransformer, states: Tensor, field: dict[str,
 class ExportableRecurrent(torch.nn.Module):
     """An `lstm` or `gru` as a scan over the words: packed sequences cannot be exported.
 
-    The state stays 0 in padding, so that the backward direction starts at the last word.
+    The state stays 0 in padding, so the backward direction starts at the last word.
     """
 
     def __init__(self, encoder: Seq2SeqEncoder) -> None:

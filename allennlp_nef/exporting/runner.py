@@ -2,9 +2,9 @@
 
     python runner.py < requests.jsonl > answers.jsonl
 
-`allennlp-nef export` copies this file into its folder, and beside it the modules of `allennlp_nef` that it imports.
-Requests and answers are those of `allennlp-nef predict`, except for `attention`, `trace`, `label_probabilities` and
-`min_probability`. A request that cannot be answered gets `{"error": ...}`.
+`allennlp-nef export` copies this file and the modules of `allennlp_nef` that it imports to its folder. Requests and
+answers are the same as in `allennlp-nef predict`, except for `attention`, `trace`, `label_probabilities` and
+`min_probability`. The answer to an invalid request is `{"error": ...}`.
 """
 
 import argparse
@@ -168,7 +168,7 @@ class Runner:
         return sentence
 
     def _words(self, request: dict[str, Any], name: str) -> tuple[list[str], Any]:
-        """Returns the words of a field and, for a string, the start and the end of each."""
+        """Returns the words of a field and, for a string, the start and end of each."""
         text = request[name]
         if isinstance(text, list):
             return text, None
@@ -265,7 +265,7 @@ class Indexer:
     settings : `dict[str, Any]`
         The content of `tagger.json`.
     folder : `Path`
-        The folder of `tokenizer.json`, for a pretrained encoder.
+        The folder that contains `tokenizer.json`, for a pretrained encoder.
     """
 
     def __init__(self, settings: dict[str, Any], folder: Path) -> None:
@@ -315,7 +315,7 @@ class Indexer:
     def _fill_window(
         self, pieces: dict[str, list[list[int]]], window: dict[str, Any]
     ) -> dict[str, Any]:
-        """Returns the ids and types of all pieces, and where those of each word are."""
+        """Returns the ids and types of all pieces, and the positions of each word's pieces."""
         inputs: dict[str, Any] = {}
         ids: list[int] = []
         types: list[int] = []
@@ -351,7 +351,7 @@ def softmax(scores: ndarray) -> ndarray:
 
 
 def viterbi(scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray) -> list[int]:
-    """Returns the best tags of a sentence under a CRF, from the scores (words, labels)."""
+    """Returns the best tags of a sentence under a CRF, given the scores (words, labels)."""
     best, pointers = start + scores[0], []
     for emissions in scores[1:]:
         extended = best[:, None] + transitions  # (from, to)

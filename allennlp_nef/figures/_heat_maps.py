@@ -28,9 +28,9 @@ LETTER = 0.055  # the height of a letter of a slanted label
 def heat_map(
     answers: Sequence[Mapping[str, Any]], descriptions: Sequence[Mapping[str, Any]]
 ) -> StyledFigure:
-    """Draws where a sentence was attended to, one map below the other if there are several models.
+    """Draws the attention to the words of a sentence, with one map below the other if there are several models.
 
-    The words stand above a map and their predicted tags below it, both in the color of the tag. A wrong tag is followed
+    The words are above a map and their predicted tags below it, both in the color of the tag. A wrong tag is followed
     by the gold one, as in "VERB \u2260 NOUN". Step 1 is at the top.
 
     # Parameters
@@ -43,7 +43,7 @@ def heat_map(
     words = max(len(answer["tokens"]) for answer in answers)
     rows = [len(answer["trace"]["attention"]) for answer in answers]
     cell = min(CELL, MAX_SIDE / max(words, *rows))
-    # At least the size of the maps and their labels; what stays empty is cut off when the figure is saved.
+    # At least the size of the maps and their labels; empty space is cropped when the figure is saved.
     letters = sum(
         min(24, max(map(len, labels)))
         for answer in answers

@@ -27,7 +27,7 @@ def reliability_plot(
     series : `Sequence[tuple[Bins, float]]`
         Before and after calibration, the bins and the expected calibration error (ECE).
     threshold : `float`, optional (default = `None`)
-        The probability from which words are tagged BAD, after calibration.
+        The minimum probability of words that are tagged BAD, after calibration.
     """
     figure = StyledFigure(5.0, 6.4)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])

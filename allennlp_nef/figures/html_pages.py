@@ -1,4 +1,4 @@
-"""HTML pages in one file: the replay of sentences, also in a frame for notebooks."""
+"""Single-file HTML pages that replay sentences, and frames for notebooks."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ _HEIGHT, _ROW_HEIGHT, _MAX_HEIGHT = 650, 30, 950  # of a replay in a notebook, i
 
 
 def page_of(models: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the HTML page that replays how models tagged sentences.
+    """Builds an HTML page that replays how models tagged sentences.
 
     # Parameters
 
@@ -50,7 +50,7 @@ def page_of(models: Sequence[Mapping[str, Any]]) -> str:
 
 
 def document_of(title: str, content: Mapping[str, Any], scripts: Sequence[str]) -> str:
-    """Returns an HTML page that needs no other file: the style sheet of the demo page, some scripts, and a JSON object.
+    """Builds a self-contained HTML page from the style sheet of the demo page, some scripts, and a JSON object.
 
     The scripts, files of the demo page or absolute paths, find the object in the element `page-data`.
     """
@@ -67,7 +67,7 @@ def document_of(title: str, content: Mapping[str, Any], scripts: Sequence[str]) 
 
 
 def frame_of(answer: Mapping[str, Any], description: Mapping[str, Any]) -> str:
-    """Returns the HTML element that replays a sentence in a notebook, in a frame of its own so that styles do not mix.
+    """Returns the HTML element that replays a sentence in a notebook, in a separate frame so that styles do not mix.
 
     `answer` is the answer of a predictor with its `trace`, and `description` describes that predictor.
     """

@@ -1,4 +1,4 @@
-"""What the steps of a tagger attend to, over a labeled corpus, in numbers."""
+"""Statistics about what the steps of a tagger attend to, over a labeled corpus."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -59,9 +59,9 @@ class SketchSummary:
           English test sentences attend to a verb first.)
         - `settling` has a row for each step or range of steps: the words whose tag changed last there, their final
           accuracy, and the accuracy of all words after this step. A tag that never changes settles in step 1.
-        - `attention_on_wrong` has a row for each step from the second one, and one for all: the words whose tag was
-          wrong (right) after the step before, the mean attention to one of them, the share of the attention that is on
-          wrong words, and this share if attention were uniform.
+        - `attention_on_wrong` has a row for each step from the second on, and one for all: the words whose tag was
+          wrong (or right) after the previous step, the mean attention to one such word, the share of the attention on
+          wrong words, and that share if attention were uniform.
         """
         tags = sorted(self._first, key=lambda tag: (*-self._first[tag][[1, 0]], tag))
         words, sentences, attention = numpy.reshape([self._first[tag] for tag in tags], (-1, 3)).T

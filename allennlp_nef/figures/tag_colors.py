@@ -46,8 +46,8 @@ _TYPES = ["PER", "LOC", "ORG", "MISC"]  # always the first hues
 def tag_colors(labels: Iterable[str]) -> dict[str, str]:
     """Returns a color, as in "#2e8b57", for each label.
 
-    OK, BAD, severities and universal parts of speech have colors of their own. Chunk tags have the hue of their type,
-    darker for the first word of a chunk. Other types and labels share the colors, in alphabetical order.
+    OK, BAD, severities and universal parts of speech have fixed colors. Chunk tags have the hue of their type, darker
+    for the first word of a chunk. Other types and labels share the colors, in alphabetical order.
     """
     labels = list(labels)
     if are_chunk_tags(labels):

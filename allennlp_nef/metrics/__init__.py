@@ -1,4 +1,4 @@
-"""Metrics of tags and scores, and tests of significance."""
+"""Metrics for tags and scores, and significance tests."""
 
 from allennlp_nef.metrics.conlleval import ConllEval
 from allennlp_nef.metrics.correlations import SentenceScores

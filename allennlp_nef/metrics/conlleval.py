@@ -16,9 +16,9 @@ from allennlp_nef.metrics.tag_scores import chunk_scores, count_chunks, precisio
 class ConllEval(Metric):
     """Precision, recall and F1 of chunks, such as named entities, as `conlleval` counts them.
 
-    A predicted chunk is correct if a gold chunk has the same words and the same type. `allennlp_nef.data.chunks` states
-    how chunks are read from tags, well-formed or not. The metric compares labels and not indices, because gold labels
-    may be missing from the vocabulary.
+    A predicted chunk is correct if a gold chunk has the same words and the same type. `allennlp_nef.data.chunks`
+    describes how chunks are read from tags, well-formed or not. The metric compares labels, not indices, because gold
+    labels may be missing from the vocabulary.
 
     Returns `precision-overall`, `recall-overall`, `f1-overall`, the same for each type in the vocabulary (`f1-PER`),
     and `accuracy`, the share of correct tags (BIOUL tags are converted to BIO first), all as fractions of 1. In

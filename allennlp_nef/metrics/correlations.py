@@ -13,8 +13,8 @@ from allennlp_nef.metrics.tag_scores import Scorer, Scores, TagCounts, Tags, pai
 def count_sentence_scores(gold: Tags, predicted: Tags) -> TagCounts:
     """Counts sentences with one number each.
 
-    The columns are 1, x, y, x^2, y^2, xy, |d| and d^2: x are the gold and y the predicted scores, standardized, so that
-    a significance test can swap systems whose scores have different ranges; d is the difference of the original scores.
+    The columns are 1, x, y, x^2, y^2, xy, |d| and d^2: x are the gold and y the predicted scores, standardized so that
+    a significance test can swap systems with different score ranges; d is the difference of the original scores.
     """
     values = numpy.array([[*g, *p] for g, p in paired(gold, predicted)], dtype=float).reshape(-1, 2)
     x, y = ratio(values - values.mean(0), numpy.broadcast_to(values.std(0), values.shape)).T
@@ -32,7 +32,7 @@ def sentence_scores(counts: numpy.ndarray) -> Scores:
 
 
 def rank_correlations(gold: Tags, predicted: Tags) -> Scores:
-    """Spearman's and Kendall's correlation of sentences with one number each; 0 if all numbers of a side are equal."""
+    """Returns the Spearman and Kendall correlations of one number per sentence; 0 if one side is constant."""
     from scipy.stats import kendalltau, rankdata
 
     ranks = (rankdata(side, axis=0).tolist() for side in (gold, predicted))
@@ -54,7 +54,7 @@ CORRELATIONS = Scorer(
 class CollectingMetric(Metric):
     """Base class of metrics that need all predictions at once.
 
-    `get_metric` returns scores only with `reset=True`. In distributed training, all processes have to call it, and each
+    `get_metric` returns scores only with `reset=True`. In distributed training, all processes must call it, and each
     gets the scores over the data of all processes. A subclass adds pairs of numbers with `add` and implements `scores`.
     """
 
@@ -66,7 +66,7 @@ class CollectingMetric(Metric):
         self._pairs.append(torch.stack([predicted.detach(), gold.to(predicted)], -1))
 
     def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
-        """Returns the scores of all pairs, in float64: (pairs,) each, at least one."""
+        """Computes the scores of all pairs, in float64: (pairs,) each, at least one."""
         raise NotImplementedError
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:

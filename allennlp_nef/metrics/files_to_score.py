@@ -31,7 +31,7 @@ class ScoredFile:
     kind: str | None = None
     """What is tagged, in tables: "mt" (words), "gap" or "source"."""
     has_gaps: bool = False
-    """Whether the file also contains tags of gaps, which were left out."""
+    """Whether the file also contains gap tags, which were left out."""
 
     @property
     def tags(self) -> list[list[Any]]:

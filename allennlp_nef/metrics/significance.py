@@ -11,7 +11,7 @@ import numpy
 
 # Counts (..., counts) -> scores (...).
 Score = Callable[[numpy.ndarray], numpy.ndarray]
-# Random samples that are drawn at once.
+# The number of random samples drawn at once.
 _BLOCK = 500
 
 

@@ -67,7 +67,7 @@ def margin_loss(scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) ->
 
 
 def best_trees(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Returns the heads of the best projective trees (batch, words), for scores of arcs (batch, words, words + 1)."""
+    """Returns the heads of the best projective trees (batch, words) for arc scores (batch, words, words + 1)."""
     heads = projective_heads(scores.detach().float().cpu().numpy(), mask.sum(-1).tolist())
     return torch.from_numpy(heads).to(mask.device)
 
@@ -81,10 +81,10 @@ class ArcMlpParser(Model):
     the score of the gold tree. A second MLP scores the labels of the gold arcs, with a hinge loss. The loss of a batch
     is the mean over its words.
 
-    If the training data have the `root` label, the root of a tree gets this label, and no other word does.
+    If the training data have the label `root`, the root of a tree gets this label, and no other word does.
 
-    The metrics are AllenNLP's `AttachmentScores` of all words, punctuation included. In training they are those of the
-    best head of each word, which need not form a tree, and of the labels of the gold arcs.
+    The metrics are AllenNLP's `AttachmentScores` of all words, punctuation included. In training, they are computed
+    from the best head of each word, which need not form a tree, and the labels of the gold arcs.
 
     # Parameters
 
@@ -196,7 +196,7 @@ class ArcMlpParser(Model):
         return self.dropout(zero_padding(self.encoder(self.dropout(vectors), mask), mask))
 
     def _arc_scores(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """(batch, words, words + 1); minus infinity for padding and for a word as its own head."""
+        """(batch, words, words + 1); negative infinity for padding and for a word as its own head."""
         count = mask.size(1)
         own = torch.eye(count, count + 1, dtype=torch.bool, device=mask.device).roll(1, 1)
         padding = torch.cat([mask.new_zeros(len(mask), 1), ~mask], 1).unsqueeze(1)
@@ -215,7 +215,7 @@ class ArcMlpParser(Model):
         return margins.sum(-1).clamp(min=0).sum()
 
     def _with_root_label(self, scores: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:
-        """Scores (batch, words, labels) that leave the `root` label to the root of a tree, and no other label."""
+        """Returns scores (batch, words, labels) that allow only the label `root` at the root, and only there."""
         if self.root_label is None or scores.size(-1) == 1:
             return scores
         is_root_label = torch.arange(scores.size(-1), device=scores.device) == self.root_label

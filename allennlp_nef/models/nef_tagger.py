@@ -47,25 +47,25 @@ class NefTagger(Model):
     encoder : `Seq2SeqEncoder`
         Computes the states h. In a config, a null `input_dim` or `input_size` is the dimension of the embedded words.
     decoder : `Seq2SeqEncoder`, optional (default = `None`)
-        `neural_easy_first`, or any other encoder of the states. Its input dimension may be null, too.
+        `neural_easy_first`, or any other encoder of the states. Its input dimension may also be null.
     tag_head : `TagHead`, optional (default = `softmax`)
     dropout : `float`, optional (default = `0.0`)
         Applied to the embedded words and to h. The decoder applies its own dropout to its output.
     input_dropout : `float`, optional (default = `0.0`)
         Applied to the embedded words in addition to `dropout`.
     metrics : `list[Metric]`, optional (default = `[tag_accuracy]`)
-        Also AllenNLP's own. As AllenNLP does, a metric is called with predictions (batch, tokens, labels), 1 for the
-        predicted tag and otherwise 0; with gold tags (batch, tokens); and with a mask, False in padding and for words
-        without a gold tag. In place of a gold tag that the model does not know, there is one that was not predicted.
-        Only `conlleval` is called with the labels themselves. A score without a name gets the one of the metric, and
-        scores for each label get those of the labels, such as `precision-NOUN`.
+        Can include AllenNLP's own. As in AllenNLP, a metric is called with predictions (batch, tokens, labels), 1 for
+        the predicted tag and 0 otherwise; gold tags (batch, tokens); and a mask, False in padding and for words without
+        a gold tag. A gold tag that the model does not know is replaced with one that was not predicted. Only
+        `conlleval` is called with the labels themselves. A score without a name gets the metric's, and scores for each
+        label get the label's, such as `precision-NOUN`.
     label_namespace : `str`, optional (default = `"labels"`)
     initializer : `InitializerApplicator`, optional
     """
 
     default_predictor = "nef_tagger"
     continues: Tensor
-    # The parts whose dimensions depend on each other, in their order.
+    # The parts whose dimensions depend on each other, in order.
     parts: ClassVar[dict[str, type]] = {
         "text_field_embedder": TextFieldEmbedder,
         "encoder": Seq2SeqEncoder,
@@ -124,8 +124,8 @@ class NefTagger(Model):
 
         tokens : `TextFieldTensors`
         tags : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
-            The gold labels. `NO_LABEL` is ignored in the loss and the metrics. A label that the model does not
-            know counts in the metrics, as an error.
+            The gold labels. `NO_LABEL` is ignored in the loss and the metrics. A label that the model does not know
+            counts as an error in the metrics.
         metadata : `Sequence[Mapping[str, Any]]`, optional (default = `None`)
             The `words` of each sentence and, if known, its `tags`.
         trace : `bool`, optional (default = `False`)
@@ -149,7 +149,7 @@ class NefTagger(Model):
     def encode(
         self, vectors: Tensor, mask: Tensor, trace: bool = False
     ) -> tuple[Tensor, EncoderTrace | None]:
-        """The states that the tag head scores, (batch, tokens, dim), from the vectors of the words; and the trace."""
+        """Turns word vectors into the states that the tag head scores, (batch, tokens, dim), and returns the trace."""
         vectors = self.dropout(self.input_dropout(zero_padding(vectors, mask)))
         states, encoder_trace = run_encoder(self.encoder, vectors, mask, trace)
         states = self.dropout(zero_padding(states, mask))
@@ -160,7 +160,7 @@ class NefTagger(Model):
     def tag(
         self, states: Tensor, mask: Tensor, tags: Tensor | None, metadata: Metadata, trace: Any
     ) -> dict[str, Any]:
-        """Returns the output of `forward`, from the states. Updates the metrics."""
+        """Computes the output of `forward` from the states. Updates the metrics."""
         scores = self.tag_head.scores(states)
         output = {"mask": mask, "scores": scores, "metadata": metadata, "trace": trace}
         output = {name: value for name, value in output.items() if value is not None}
@@ -194,7 +194,7 @@ class NefTagger(Model):
                 metric(predictions, gold, mask)
 
     def _gold_labels(self, output: dict[str, Any], tags: Tensor, mask: Tensor) -> list[list[str]]:
-        """Returns the gold labels of each sentence, also those that the model does not know, if there are metadata."""
+        """Returns the gold labels of each sentence; with metadata, including those that the model does not know."""
         known = (item.get("tags") for item in output.get("metadata", ()))
         gold = [
             [tag for tag in labels if tag is not None] for labels in known if labels is not None
@@ -202,9 +202,9 @@ class NefTagger(Model):
         return gold or self._labels_of(tags, mask)
 
     def _labels_of(self, tag_ids: Tensor, mask: Tensor) -> list[list[str]]:
-        """Returns the labels of each sentence. The index -1 becomes a chunk of an unknown type."""
+        """Returns the labels of each sentence. Index -1 becomes a chunk of an unknown type."""
         labels = [*self.tag_head.labels, "B-?"]
-        rows = zip(*torch.stack([tag_ids, mask.long()]).tolist())  # waits for the device once
+        rows = zip(*torch.stack([tag_ids, mask.long()]).tolist())  # waits only once for the device
         return [[labels[tag] for tag, is_word in zip(*row) if is_word] for row in rows]
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -311,12 +311,12 @@ class NefTagger(Model):
 
 
 def named_scores(metric: Metric, value: Any, labels: Sequence[str]) -> dict[str, float]:
-    """Returns the scores of a metric by name: AllenNLP's metrics return a number, or numbers and lists by name."""
+    """Names the scores of a metric: AllenNLP's metrics return a number, or a dict of numbers and lists."""
     if not isinstance(value, dict):
         value = {re.sub("(?<!^)(?=[A-Z])", "_", type(metric).__name__).lower(): value}
     scores: dict[str, float] = {}
     for name, score in value.items():
-        if isinstance(score, list):  # one for each label, or for those of the `labels` option
+        if isinstance(score, list):  # one for each label, or for each in the `labels` option
             chosen = getattr(metric, "_labels", None) or range(len(score))
             scores |= {f"{name}-{labels[index]}": each for index, each in zip(chosen, score)}
         else:

@@ -87,8 +87,8 @@ class ScoreHead(PairHead):
     """A distribution over the scores 1 to 5; its mean is the predicted score.
 
     The loss is the Kullback-Leibler divergence between the distribution of the gold score y and the predicted one. The
-    former has the probability max(0, 1 - |y - i|) at each score i, so its mean is y. The metrics are `pearson`,
-    `spearman`, `mae` and `mse`, the mean squared error, at the end of an epoch.
+    former has the probability max(0, 1 - |y - i|) at each score i, so its mean is y. At the end of an epoch, the
+    metrics are `pearson`, `spearman`, `mae` and `mse`, the mean squared error.
 
     The model supplies the constructor arguments; omit them in a config.
     """
@@ -238,7 +238,7 @@ class SentencePair(Model):
         # Returns
 
         `dict[str, torch.Tensor]`
-            What the output returns.
+            The result of `output`.
         """
         if self.pair_transformer is None:
             u, v = self.encode(first, first_heads), self.encode(second, second_heads)

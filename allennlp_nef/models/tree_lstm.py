@@ -21,7 +21,7 @@ from allennlp_nef.nn.util import zero_padding
 class TreeLstm(Model):
     """Labels each node of a tree, for example with the sentiment of a constituent.
 
-    A Tree-LSTM computes a state of each node, from which the label is predicted. Words enter at the leaves; the other
+    A Tree-LSTM computes a state for each node, from which the label is predicted. Words enter at the leaves; the other
     nodes have no input. The loss is the mean cross-entropy of the nodes. The metrics are `accuracy`, on roots, and
     `node_accuracy`, on all nodes.
 
@@ -74,7 +74,7 @@ class TreeLstm(Model):
         leaves, heads : `torch.LongTensor`, (batch, nodes)
             For each node its word, from 1, or 0; and its parent, from 1, or 0 for the root, which is the last node.
         labels : `torch.LongTensor`, (batch, nodes), optional (default = `None`, not known)
-            Labels that the model does not know count as errors, and not in the loss.
+            Labels that the model does not know count as errors and are ignored in the loss.
         metadata : `list[dict[str, Any]]`, optional (default = `None`)
             Not used.
 

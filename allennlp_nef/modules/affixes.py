@@ -17,7 +17,7 @@ class AffixesEmbedder(TokenEmbedder):
     # Parameters
 
     vocab : `Vocabulary`
-        AllenNLP supplies it.
+        Set by AllenNLP.
     embedding_dim : `int`, optional (default = `50`)
         The dimension of each side.
     namespace : `str`, optional (default = `"affixes"`)

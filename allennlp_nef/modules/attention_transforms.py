@@ -1,4 +1,4 @@
-"""Attention transforms: from the scores and the coverage of a decoder step to its attention."""
+"""Attention transforms, which turn the scores and coverage of a decoder step into attention."""
 
 import math
 from typing import ClassVar
@@ -28,7 +28,7 @@ class AttentionTransform(torch.nn.Module, Registrable):
 
 
 class ScoredAttentionTransform(AttentionTransform):
-    """An `AttentionTransform` of the scores ``(z - coverage_penalty * beta) / temperature``.
+    """Base class of transforms that use the scores ``(z - coverage_penalty * beta) / temperature``.
 
     # Parameters
 
@@ -148,7 +148,7 @@ class FixedAttentionTransform(AttentionTransform):
 
 @AttentionTransform.register("uniform")
 class UniformTransform(FixedAttentionTransform):
-    """Attention 1 / L to each of the L words, in every step."""
+    """Puts attention 1 / L on each of the L words, in every step."""
 
     def weights(self, state: SketchState) -> torch.Tensor:
         return state.mask / state.lengths.clamp(min=1).unsqueeze(-1)
@@ -156,7 +156,7 @@ class UniformTransform(FixedAttentionTransform):
 
 @AttentionTransform.register("left_to_right")
 class LeftToRightTransform(FixedAttentionTransform):
-    """All attention to word n in step n."""
+    """Puts all attention on word n in step n."""
 
     def weights(self, state: SketchState) -> torch.Tensor:
         return (state.mask.cumsum(-1) == state.step + 1) & state.mask
@@ -164,7 +164,7 @@ class LeftToRightTransform(FixedAttentionTransform):
 
 @AttentionTransform.register("right_to_left")
 class RightToLeftTransform(FixedAttentionTransform):
-    """All attention to word L + 1 - n in step n."""
+    """Puts all attention on word L + 1 - n in step n."""
 
     def weights(self, state: SketchState) -> torch.Tensor:
         return (state.mask.cumsum(-1) == state.lengths.unsqueeze(-1) - state.step) & state.mask
@@ -172,12 +172,12 @@ class RightToLeftTransform(FixedAttentionTransform):
 
 @AttentionTransform.register("easy_first")
 class EasyFirstTransform(FixedAttentionTransform):
-    """Vanilla easy-first (Algorithm 1): all attention of a step to the most confident of the remaining words.
+    """Vanilla easy-first (Algorithm 1): each step puts all attention on the most confident of the remaining words.
 
-    That is the word with the largest tag score after an update in this step, max_y O [h_i; tanh(W_cs c_i + w_s)]. The
-    scores are raw: no probabilities, and no transitions between tags. No gradient flows through the choice.
+    That is the word with the largest tag score after an update in this step, max_y O [h_i; tanh(W_cs c_i + w_s)]. These
+    are raw scores, without normalization or tag transitions. No gradient flows through the choice.
 
-    The model has to pass its output layer to the decoder, as `nef_tagger` does; otherwise a `ConfigurationError` is
+    The model must pass its output layer to the decoder, as `nef_tagger` does; otherwise, a `ConfigurationError` is
     raised.
     """
 

@@ -1,4 +1,4 @@
-"""Attentions of AllenNLP with upper bounds."""
+"""AllenNLP attentions with upper bounds."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -13,7 +13,7 @@ from allennlp_nef.nn.constrained_sparsemax import constrained_sparsemax
 
 @Attention.register("csoftmax")
 class ConstrainedSoftmaxAttention(Attention):
-    """Attention with any similarity of AllenNLP and a constrained softmax: no row gets more than its bound.
+    """Attention with any AllenNLP similarity and a constrained softmax: no position gets more than its bound.
 
     Proposition 1 of Martins & Kreutzer (EMNLP 2017).
 
@@ -22,8 +22,8 @@ class ConstrainedSoftmaxAttention(Attention):
     similarity : `Attention`
         Computes the scores (`dot_product`, `bilinear`, `additive`, ...). Its own normalization is not used.
     upper_bound : `float`, optional (default = `1.0`)
-        In (0, 1]: the bound of each row if a call gives no bounds. With fewer rows than 1 / upper_bound, the bound is
-        1 / rows, so that the weights can sum to 1.
+        In (0, 1]: the bound of each row if a call gives no bounds. With fewer rows than 1 / upper_bound, it is 1 / rows
+        so that the weights can sum to 1.
     """
 
     function: ClassVar[Callable[..., torch.Tensor]] = staticmethod(constrained_softmax)

@@ -1,4 +1,4 @@
-"""Pooling: from the states of the words to one vector."""
+"""Pooling of word states into one vector."""
 
 from typing import cast
 

@@ -31,11 +31,11 @@ class TagHead(torch.nn.Module, Registrable):
     # Parameters
 
     input_dim : `int`
-        The dimension of the states; the model fills it in.
+        The dimension of the states; set by the model.
     vocab : `Vocabulary`
-        The model fills it in.
+        Set by the model.
     label_namespace : `str`, optional (default = `"labels"`)
-        The model fills it in.
+        Set by the model.
     label_weights : `dict[str, float]`, optional (default = `None`)
         The weights of words in the loss, by their gold labels; 1 for a label that is not named.
     average : `str`, optional (default = `"sentence"`)
@@ -126,7 +126,7 @@ class SoftmaxTagHead(TagHead):
 
 @TagHead.register("label_attention")
 class LabelAttentionTagHead(TagHead):
-    """Probabilities that are an attention to the labels: p_i = softmax(x^l state_i / sqrt(d_h)), with one head.
+    """Uses attention to the labels as probabilities: p_i = softmax(x^l state_i / sqrt(d_h)), with one head.
 
     The output of Cui & Zhang, "Hierarchically-Refined Label Attention Network for Sequence Labeling" (EMNLP 2019),
     Section 3.3. Without `scaled`, it is a softmax layer without bias whose weights are the label table (Section 4.5).
@@ -134,7 +134,7 @@ class LabelAttentionTagHead(TagHead):
     # Parameters
 
     label_table : `LabelTable`, optional (default = `None`, the head has its own)
-        The model fills in the table of its encoder `label_attention`.
+        Set by the model to the table of its `label_attention` encoder.
     scaled : `bool`, optional (default = `True`)
         Whether scores are divided by sqrt(d_h).
     input_dim, vocab, label_namespace, label_weights, average
@@ -161,7 +161,7 @@ class LabelAttentionTagHead(TagHead):
 class CrfTagHead(SoftmaxTagHead):
     """A linear-chain CRF over affine emissions (Section 5.2 of Martins & Kreutzer, EMNLP 2017).
 
-    Tags are decoded with Viterbi's algorithm; probabilities are marginals of the chain. Label weights are those of the
+    Tags are decoded with the Viterbi algorithm; probabilities are marginals of the chain. Label weights work as in the
     authors' code: log(weight of the gold label) is added to the emission of every other label of the word, in the
     partition function only. Decoding and probabilities do not use them. The likelihood of a sentence sums over the tags
     of words without a gold tag.
@@ -170,7 +170,7 @@ class CrfTagHead(SoftmaxTagHead):
 
     constraints : `str`, optional (default = `None`)
         "BIO" or "BIOUL" (also for BIOES): decoded tags are well-formed in this scheme, and probabilities are
-        conditional on that. The likelihood is unconstrained, so that gold tags may be ill-formed.
+        conditional on that. The likelihood is unconstrained, so gold tags may be ill-formed.
     input_dim, vocab, label_namespace, label_weights, average
         See `TagHead`.
     """
@@ -222,22 +222,22 @@ class CrfTagHead(SoftmaxTagHead):
 
 
 def constraint_matrix(labels: Sequence[str], scheme: str) -> Tensor:
-    """The transitions that AllenNLP's `allowed_transitions` allows, from the label of the row to that of the column.
+    """Returns the transitions allowed by AllenNLP's `allowed_transitions`, from row label to column label.
 
     # Returns
 
-    `torch.BoolTensor`, (labels + 2, labels + 2). The last two rows and columns are the start and the end of a sentence.
+    `torch.BoolTensor`, (labels + 2, labels + 2). The last two rows and columns are the start and end of a sentence.
 
     # Raises
 
-    `ConfigurationError`: a label that occurs in no well-formed sequence, and that would therefore never be predicted.
+    `ConfigurationError`: a label that occurs in no well-formed sequence and would therefore never be predicted.
     """
     synonyms = {"E": "L", "S": "U"}
     names = {i: synonyms.get(label[0], label[0]) + label[1:] for i, label in enumerate(labels)}
     size = len(labels) + 2
     allowed = torch.zeros(size, size, dtype=torch.bool)
     allowed[tuple(torch.tensor(allowed_transitions(scheme, names)).t())] = True
-    # Transitive closure: which labels can follow another one at some distance.
+    # Transitive closure: which labels can follow a label at any distance.
     reachable = allowed
     for _ in labels:
         reachable = reachable | (reachable.float() @ reachable.float() > 0)

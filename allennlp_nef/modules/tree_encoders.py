@@ -11,7 +11,7 @@ from allennlp_nef.nn.util import zero_padding
 
 
 class TreeLevel(NamedTuple):
-    """The nodes of one height in a batch of trees, numbered through the batch: sentence * nodes + node."""
+    """The nodes of the same height in a batch of trees, numbered across the batch: sentence * nodes + node."""
 
     nodes: torch.Tensor  # (nodes,)
     children: torch.Tensor  # (children,), the children of these nodes
@@ -33,7 +33,7 @@ def tree_levels(heads: torch.Tensor, mask: torch.Tensor) -> list[TreeLevel]:
     parents = (heads - 1 + count * torch.arange(batch).unsqueeze(-1)).flatten()
     mask = mask.flatten()
     children = torch.nonzero(mask & (heads > 0).flatten()).squeeze(-1)
-    # Siblings side by side, from the left.
+    # Group siblings, from left to right.
     children = children[parents[children].argsort(stable=True)]
     owners = parents[children]
     places = torch.arange(len(owners)) - torch.searchsorted(owners, owners)

@@ -10,19 +10,19 @@ from torch.autograd.function import once_differentiable
 
 from allennlp_nef.nn.util import exclude_scores, float32_at_least
 
-SLACK = 1e-4  # bounds that sum to 1 may miss it by this much, through rounding
+SLACK = 1e-4  # bounds that sum to 1 may be off by this much through rounding
 
 
 class ConstrainedSoftmaxFunction(torch.autograd.Function):
-    """csoftmax over the last dimension, forward and backward in closed form.
+    """csoftmax over the last dimension, with forward and backward in closed form.
 
     The core of `constrained_softmax`, for finite scores and bounds in [0, 1] of the same type, float32 at least. It
-    checks nothing and never returns NaN: bounds that sum to less than 1 are the weights.
+    does not validate and never returns NaN: bounds that sum to less than 1 become the weights.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, upper_bounds: torch.Tensor) -> torch.Tensor:
-        if scores.device.type == "cpu":  # on other devices the test would synchronize
+        if scores.device.type == "cpu":  # on other devices, the test would synchronize
             # In the first steps of a decoder, most batches have no weight above its bound.
             is_zero = upper_bounds <= 0
             weights = exclude_scores(scores, is_zero).softmax(-1)
@@ -44,7 +44,7 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
 def solve(
     z: torch.Tensor, u: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Algorithm 3 over the last dimension: one sort, no loop, no autograd, and only operations that ONNX has.
+    """Algorithm 3 over the last dimension: one sort, no loop, no autograd, and only operations that ONNX supports.
 
     Positions are visited in descending order of exp(z) / u, saturated positions first. The others form the set A of
     the paper.
@@ -52,7 +52,7 @@ def solve(
     # Parameters
 
     z, u : `torch.Tensor`, (..., n)
-        Finite scores; bounds in [0, 1]. In float32 at least.
+        Finite scores; bounds in [0, 1]. At least float32.
 
     # Returns
 
@@ -68,7 +68,7 @@ def solve(
     keys = lowered - u.log()  # +inf where the bound is 0
     sorted_keys, order = keys.sort(dim=-1, descending=True)
     sorted_z, sorted_u = lowered.gather(-1, order), u.gather(-1, order)
-    # For each position: log Z over the positions from it on, and the mass that those before it leave.
+    # For each position: log Z over it and all later positions, and the mass left by the earlier ones.
     log_normalizers = sorted_z.flip(-1).logcumsumexp(-1).flip(-1)
     totals = sorted_u.cumsum(-1)
     masses = (1 - (totals - sorted_u)).clamp(min=0)
@@ -94,7 +94,7 @@ def constrained_softmax(
 
     Solves (Eq. 10) ``argmin_alpha -H(alpha) - z . alpha`` over the simplex with ``alpha <= u``. The solution is
     (Prop. 1) ``alpha_i = min(exp(z_i) / Z, u_i)``, the softmax if the bounds are large enough. Differentiable once,
-    with respect to the scores and the bounds. O(n log n).
+    with respect to the scores and the bounds. Takes O(n log n) time.
 
     # Parameters
 
@@ -103,7 +103,7 @@ def constrained_softmax(
     upper_bounds : `torch.Tensor`, broadcastable to the shape of `scores`
         u, at least 0. They must sum to at least 1 over `dim`, except in rows that are fully masked.
     mask : `torch.BoolTensor`, broadcastable to the shape of `scores`, optional (default = `None`)
-        True = keep. Masked positions get exactly 0, and their scores and bounds have no effect, NaN included.
+        True = keep. Masked positions get exactly 0, and their scores and bounds have no effect, even NaN.
     dim : `int`, optional (default = `-1`)
 
     # Returns
@@ -124,7 +124,7 @@ def apply_with_bounds(
     mask: torch.Tensor | None,
     dim: int,
 ) -> torch.Tensor:
-    """Prepares and checks the arguments of `constrained_softmax`, and applies the autograd function behind it."""
+    """Prepares and checks the arguments of `constrained_softmax`, and applies its autograd function."""
     if mask is not None:
         scores, upper_bounds = (x.masked_fill(~mask, 0) for x in (scores, upper_bounds))
     upper_bounds = upper_bounds.expand_as(scores)
@@ -139,5 +139,5 @@ def apply_with_bounds(
     z, u = scores.to(dtype).clamp(-largest, largest), upper_bounds.to(dtype).clamp(max=1)
     weights = function.apply(z.transpose(dim, -1), u.transpose(dim, -1))
     weights = weights.transpose(dim, -1).to(scores.dtype)
-    # Masked weights are 0 already. This stops the gradients of masked positions, NaN included.
+    # Masked weights are already 0. This stops the gradients of masked positions, even NaN.
     return weights if mask is None else weights.masked_fill(~mask, 0)

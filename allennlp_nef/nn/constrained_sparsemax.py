@@ -13,10 +13,10 @@ from allennlp_nef.nn.constrained_softmax import apply_with_bounds
 
 
 class ConstrainedSparsemaxFunction(torch.autograd.Function):
-    """csparsemax over the last dimension, forward and backward in closed form.
+    """csparsemax over the last dimension, with forward and backward in closed form.
 
     The core of `constrained_sparsemax`, for finite scores and bounds in [0, 1] of the same type, float32 at least. It
-    checks nothing and never returns NaN: bounds that sum to less than 1 are the weights.
+    does not validate and never returns NaN: bounds that sum to less than 1 become the weights.
     """
 
     @staticmethod
@@ -43,7 +43,7 @@ def solve(z: torch.Tensor, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor,
     # Parameters
 
     z, u : `torch.Tensor`, (..., n)
-        Finite scores; bounds in [0, 1]. In float32 at least.
+        Finite scores; bounds in [0, 1]. At least float32.
 
     # Returns
 

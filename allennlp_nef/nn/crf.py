@@ -9,12 +9,12 @@ and P(y | x) = exp(s(x, y)) / Z(x), where Z(x) sums exp(s(x, y)) over all taggin
 The functions take
 
     emissions : `Tensor`, (batch, tokens, tags)
-        Anything may stand in padding, NaN included.
+        Values in padding are ignored, even NaN.
     mask : `torch.BoolTensor`, (batch, tokens)
-        True = word. Padding stands at the end.
+        True = word. Padding is on the right.
     chain : `LinearChain`
 
-and compute in float32 at least. They take O(tokens * tags^2) time.
+and compute in at least float32. They take O(tokens * tags^2) time.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from torch import Tensor
 
 from allennlp_nef.nn.util import in_float32_at_least, zero_padding
 
-# The score of a transition that must not occur. It is finite, so that no gradient is NaN.
+# The score of a forbidden transition. It is finite so that no gradient is NaN.
 FORBIDDEN = -1e30
 
 
@@ -42,11 +42,11 @@ class LinearChain(NamedTuple):
 def log_likelihood(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> Tensor:
     """log P(tags | words) of each sentence, (batch,); 0 for a sentence without words.
 
-    `tags` are the gold tags, (batch, tokens), with any valid index in padding. Over the tags of a word whose index is
-    negative, the probability is summed.
+    `tags` are the gold tags, (batch, tokens), with any valid index in padding. For a word with a negative index, the
+    probability is summed over all tags.
     """
     is_known = tags >= 0
-    if is_known.all():  # on a GPU, to wait for this is faster than the second loop below
+    if is_known.all():  # on a GPU, waiting for this is faster than the second loop below
         scores = score(emissions, mask, chain, tags)
     else:
         all_tags = torch.arange(emissions.size(-1), device=tags.device)
@@ -67,7 +67,7 @@ def score(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> 
 
 
 def log_partition(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
-    """log Z(x) of each sentence: (batch,)."""
+    """Returns log Z(x) of each sentence: (batch,)."""
     emissions, chain = _prepare(emissions, mask, chain)
     # Numbers close to 0 keep the gradient accurate.
     highest = emissions.detach().amax(-1, keepdim=True)
@@ -90,8 +90,8 @@ def viterbi(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
         # (batch, from, 1) + (from, to), maximized over from
         extended = (best[-1].unsqueeze(2) + transitions).amax(1) + emissions[:, i]
         best.append(torch.where(mask[:, i, None], extended, best[-1]))
-    # From the last word back, the best tag before the chosen one. Padding carries the tag of the last word. To compute
-    # these tags here is faster than to store all of them above.
+    # From the last word back, the best tag before the chosen one. Padding carries the tag of the last word. Computing
+    # these tags here is faster than storing all of them above.
     tag = (best[-1] + end).argmax(-1)  # (batch,)
     path = [tag]
     for i in range(tokens - 1, 0, -1):
@@ -108,7 +108,7 @@ def marginals(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
     """
     emissions, chain = _prepare(emissions, mask, chain)
     emissions = emissions - emissions.detach().amax(-1, keepdim=True)
-    # For each tag of a word, log sum exp of the scores of all that can come before, up to a constant: (batch, tags).
+    # For each tag of a word, log sum exp of the scores of all possible prefixes, up to a constant: (batch, tags).
     message = chain.start + emissions[:, 0]
     forward = [message]
     for i in range(1, emissions.size(1)):
@@ -123,8 +123,8 @@ def marginals(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
 def next_marginals(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> Tensor:
     """P(y_(i+1) = k | y_i = tags_i, x), the probability of each tag of the next word if this word has the given tag.
 
-    The words of a chain depend on their neighbors only, so that the probability of the tags of adjacent words is
-    P(y_i, ..., y_j | x) = P(y_i | x) P(y_(i+1) | y_i, x) ... P(y_j | y_(j-1), x).
+    Words in a chain depend only on their neighbors, so the tags of adjacent words have the probability P(y_i, ..., y_j
+    | x) = P(y_i | x) P(y_(i+1) | y_i, x) ... P(y_j | y_(j-1), x).
 
     # Returns
 
@@ -137,14 +137,14 @@ def next_marginals(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Te
 
 
 def _backward(emissions: Tensor, mask: Tensor, chain: LinearChain) -> tuple[Tensor, Tensor]:
-    """Returns the backward messages: for each word and tag, log sum exp of the scores of all that can follow.
+    """Returns the backward messages: for each word and tag, log sum exp of the scores of all continuations.
 
-    Their maximum is subtracted at each word, so that long sentences lose no precision.
+    Their maximum is subtracted at each word so that long sentences lose no precision.
 
     # Returns
 
     `tuple[Tensor, Tensor]`
-        The messages (batch, tokens, tags), and what was subtracted from those of the first word, (batch,).
+        The messages (batch, tokens, tags), and the amount subtracted from those of the first word, (batch,).
     """
     message = chain.end.expand_as(emissions[:, 0])  # (batch, tags)
     offset = emissions.new_zeros(len(emissions))

@@ -73,7 +73,7 @@ def _follow(splits: dict[str, list[list[int]]], root: int, length: int) -> list[
             heads[middle] = last + 1
             spans.append(("left", first, middle))
             first = middle
-        # what lies below the arc between `first` and `last`
+        # the words below the arc between `first` and `last`
         split = splits["arc"][first][last]
         spans += [("right", first, split), ("left", split + 1, last)]
     return heads

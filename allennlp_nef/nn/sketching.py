@@ -27,7 +27,7 @@ from allennlp_nef.nn.util import float32_at_least, zero_padding
 class SketchState(NamedTuple):
     """What an attention transform can use besides the scores.
 
-    Sentences that have done all of their steps stay in the batch. A transform must return finite weights for them, too,
+    Sentences that have finished their steps stay in the batch. A transform must return finite weights for them as well,
     which are then set to 0.
     """
 
@@ -96,7 +96,7 @@ def sketch(
         rho.
     mask : `torch.BoolTensor`, (batch, tokens)
     num_steps : `int`
-        N, at least 1. A sentence does at most as many steps as it has words; after that its attention is 0.
+        N, at least 1. A sentence takes at most as many steps as it has words; after that, its attention is 0.
     context_size : `int`
         The number of words on each side of a window.
     single : `bool`, optional (default = `False`)
@@ -112,7 +112,7 @@ def sketch(
     lengths = mask.sum(-1)
     sketches = p.new_zeros(*mask.shape, len(sketch_weight) - dim)  # s^0
     coverage = torch.zeros_like(mask, dtype=float32_at_least(p.dtype))
-    # W_s * s^0 is zero. A single step computes it all the same: distributed training needs a gradient of W_s.
+    # W_s * s^0 is zero. A single step computes it anyway: distributed training needs a gradient for W_s.
     a = p if num_steps > 1 else p + linear(windows(sketches, context_size), sketch_weight)
     attention, history = [], []
     for step in range(num_steps):

@@ -14,9 +14,9 @@ def in_float32_at_least(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def exclude_scores(scores: torch.Tensor, excluded: torch.Tensor) -> torch.Tensor:
-    """Replaces the excluded scores by the lowest finite number of their type.
+    """Replaces excluded scores with the lowest finite number of their type.
 
-    Unlike minus infinity, it keeps the softmax of a fully excluded row finite.
+    Unlike negative infinity, this keeps the softmax of a fully excluded row finite.
 
     # Parameters
 
@@ -27,5 +27,5 @@ def exclude_scores(scores: torch.Tensor, excluded: torch.Tensor) -> torch.Tensor
 
 
 def zero_padding(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Sets padding to 0, NaN included, and stops its gradients: (batch, tokens, dim) and a mask (batch, tokens)."""
+    """Sets padding to 0, even NaN, and stops its gradients: (batch, tokens, dim) and a mask (batch, tokens)."""
     return torch.where(mask.unsqueeze(-1), values, 0)  # faster than `masked_fill`

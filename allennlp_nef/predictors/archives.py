@@ -1,8 +1,8 @@
-"""Archives: loads trained models without running code that their files refer to.
+"""Loads trained models from archives without running code that the archives refer to.
 
 AllenNLP's loader writes members of an archive to any path, evaluates Jsonnet, which can read files, and imports and
-calls whatever a dotted `"type"` refers to. Therefore `checked_archive` unpacks an archive and checks its config, and
-AllenNLP loads the folder. Torch loads the weights and reads only tensors (`weights_only`).
+calls whatever a dotted `"type"` refers to. Therefore, `checked_archive` unpacks an archive and checks its config before
+AllenNLP loads the folder. Torch loads only tensors from the weights (`weights_only`).
 """
 
 import gzip
@@ -32,7 +32,7 @@ from allennlp_nef.resources import archive_path
 
 HINT = "; trust=True (--trust) skips the safety checks"
 MIN_LIMIT, MAX_RATIO = 2**30, 20
-"""The limit for an unpacked archive: this number of bytes, or this many times its size. Weights hardly compress."""
+"""The limit for an unpacked archive: this many bytes, or this many times its size. Weights hardly compress."""
 REJECTED = ("from_archive", "evalb")
 """Registered components that load another archive or run a program."""
 
@@ -41,7 +41,7 @@ _LOADING_ERRORS = (
     *(tarfile.TarError, zlib.error),
 )
 _checked: ContextVar[str] = ContextVar("checked", default="")
-"""The archive from which no code may run."""
+"""The archive being loaded, whose code must not run."""
 
 
 def load_predictor(
@@ -53,14 +53,14 @@ def load_predictor(
     overrides: str | dict[str, Any] = "",
     **options: Any,
 ) -> Any:
-    """Returns the predictor of a trained model.
+    """Loads the predictor of a trained model.
 
     # Parameters
 
     path : `str`
-        An archive, the folder of a training run, or the name of a trained model of this package.
+        An archive, a run folder, or the name of a trained model of this package.
     cuda_device : `int`, optional (default = `-1`)
-        The number of a GPU, or -1 for the CPU.
+        The GPU number, or -1 for the CPU.
     name : `str`, optional (default = `None`, the default of the model)
         The registered name of the predictor.
     trust : `bool`, optional (default = `False`)
@@ -86,7 +86,7 @@ def load_archive_safely(
     trust: bool = False,
     overrides: str | dict[str, Any] = "",
 ) -> archival.Archive:
-    """Loads an archive. For the parameters and errors see `load_predictor`."""
+    """Loads an archive. For parameters and errors, see `load_predictor`."""
     check_for_gpu(cuda_device)
     with checked_archive(path, trust=trust) as folder:
         return archival.load_archive(folder, cuda_device, overrides)
@@ -94,10 +94,10 @@ def load_archive_safely(
 
 @contextmanager
 def checked_archive(path: str, *, trust: bool = False) -> Iterator[str]:
-    """A context with a path that AllenNLP's `load_archive` can load safely: the folder of an unpacked, checked archive.
+    """Yields a path that AllenNLP's `load_archive` can load safely: the folder of an unpacked, checked archive.
 
     If AllenNLP cannot load it, the context raises an `ArchiveError`. With `trust`, nothing is unpacked or checked. For
-    the paths and errors see `load_predictor`.
+    paths and errors, see `load_predictor`.
     """
     path = archive_path(path)
     if "://" not in path and not os.path.exists(path):
@@ -120,10 +120,10 @@ def checked_archive(path: str, *, trust: bool = False) -> Iterator[str]:
 
 
 def _reason(error: Exception) -> str | None:
-    """Why AllenNLP cannot load an archive. None for bugs, and for errors that were not raised while it was loading."""
+    """Returns why AllenNLP cannot load an archive; None for bugs, and for errors raised outside of loading."""
     if isinstance(error, ArchiveError) or not raised_in(error, archival.load_archive):
         return None
-    if raised_in(error, read_state_dict):  # torch raises errors of any type for damaged files
+    if raised_in(error, read_state_dict):  # torch can raise any type of error for damaged files
         if isinstance(error, FileNotFoundError):
             return f"expected the weights of a model, got no file {error.filename}"
         return "the weights are damaged, or are more than tensors"
@@ -131,7 +131,7 @@ def _reason(error: Exception) -> str | None:
         return None
     reason = describe(error)
     if re.search("state.dict|unexpected keyword argument", reason):
-        # It may list all weights.
+        # The message may list all weights.
         hint = "saved by another version of this package, or --weights-file of another model?"
         reason = f"{reason[:300]} ({hint})"
     return f"cannot be loaded: {reason}"
@@ -155,7 +155,7 @@ def unpack(path: str, folder: str) -> None:
                 if not (member.isreg() or member.isdir()):
                     raise ArchiveError(f"{path}: {quote(member.name)} is not a regular file{HINT}")
                 archive.extract(member, folder, filter="data")
-            # Read on to the checksum of gzip, which stands behind the last member.
+            # Read on to gzip's checksum, which follows the last member.
             while archive.fileobj.read(2**20):
                 pass
     except tarfile.FilterError as error:
@@ -165,13 +165,13 @@ def unpack(path: str, folder: str) -> None:
 
 
 def check_config(folder: str, archive: str) -> None:
-    """Raises an `ArchiveError` if the config in the folder of an archive would import, run or download anything."""
+    """Raises an `ArchiveError` if the config in an archive's folder would import, run or download anything."""
     where = f"{archive}: config.json"
     try:
         config = json.loads(Path(folder, "config.json").read_text("utf-8"))
     except FileNotFoundError as error:
         raise ArchiveError(
-            f"{archive}: expected an archive or the folder of a run, got no config.json"
+            f"{archive}: expected an archive or a run folder, got no config.json"
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ArchiveError(f"{where}: expected JSON ({error}){HINT}") from error
@@ -187,7 +187,7 @@ def check_config(folder: str, archive: str) -> None:
 
 
 def _values(part: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """All values in a config, with the keys that lead to them."""
+    """Yields all values in a config, with the keys that lead to them."""
     for key, value in part.items() if isinstance(part, dict) else enumerate(part):
         yield (*place, str(key)), value
         if isinstance(value, dict | list):
@@ -195,7 +195,7 @@ def _values(part: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 
 def _is_read(place: tuple[str, ...]) -> bool:
-    """Returns whether a value is used when an archive is loaded. AllenNLP leaves out some options of the model."""
+    """Returns whether a value is used when an archive is loaded. AllenNLP drops some options of the model."""
     left_out = place[0] == "model" and {"pretrained_file", "initializer"} & set(place)
     built = ("dataset_reader", "validation_dataset_reader", "vocabulary", "model")
     return place[0] in built and not left_out
@@ -220,7 +220,7 @@ Registrable.resolve_class_name = classmethod(_resolve_safely)  # type: ignore[as
 
 
 def copy_archive(path: str, output: Path, model: Mapping[str, Any]) -> None:
-    """Copies an archive with another `model` in its config."""
+    """Copies an archive, replacing the `model` in its config."""
     with tarfile.open(path) as old, tarfile.open(output, "w:gz", compresslevel=1) as new:
         for member in old:
             file: IO[bytes] | None = old.extractfile(member) if member.isfile() else None

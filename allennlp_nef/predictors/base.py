@@ -1,4 +1,4 @@
-"""The base classes of the predictors: the path from a request to its answer."""
+"""Base classes of the predictors, which turn requests into answers."""
 
 import itertools
 import json
@@ -34,15 +34,15 @@ from allennlp_nef.pretrained.lora import merge_lora
 logger = logging.getLogger(__name__)
 
 WINDOW = 1000
-"""The number of requests that are checked and sorted by length together. Answers do not depend on it."""
+"""The number of requests that are checked and sorted by length at a time. Answers do not depend on it."""
 MAX_WORDS = 2**14
-"""The limit for the words of a batch, including padding."""
+"""The maximum number of words in a batch, including padding."""
 MAX_PAIRS = 10**6
-"""The limit for sentences x words x words of a batch with traces. A sentence has at most as many steps as words."""
+"""The maximum of sentences x words x words in a batch with traces. A sentence has at most as many steps as words."""
 
 
 class Answer(dict[str, Any]):
-    """The answer to an item: a JSON object, whose fields are also attributes, and the metadata and the trace."""
+    """The answer to an item: a JSON object whose fields are also attributes, plus the metadata and the trace."""
 
     metadata: dict[str, Any]
     trace: SentenceTrace | None = None
@@ -56,7 +56,7 @@ class Answer(dict[str, Any]):
 
 @dataclass
 class Item:
-    """A checked request, or a sentence of a dataset reader."""
+    """A checked request, or a sentence from a dataset reader."""
 
     instance: Instance
     options: dict[str, Any] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Failure:
     echoed: dict[str, Any]
 
     def to_answer(self) -> Answer:
-        """`{"error": ...}`, with the echoed fields of the request. Logs a warning."""
+        """Returns `{"error": ...}`, with the echoed fields of the request. Logs a warning."""
         name = "" if isinstance(self.error, UserError) else f"{type(self.error).__name__}: "
         message = f"{name}{self.error}"
         logger.warning("%s (skipped)", message)
@@ -122,12 +122,12 @@ def batches_of(
 class NefPredictor(Predictor):
     """Base class of the predictors of this package.
 
-    Every program takes the same path. `item_of` checks a request. `answers` sends the valid ones through the model in
-    batches of similar length and returns an answer for each, in the order of the requests. `stream` does both. An
-    answer depends on its request and the model alone, up to rounding.
+    All programs use the same functions. `item_of` checks a request. `answers` runs the model on the valid ones, in
+    batches of similar length, and returns an answer for each, in the order of the requests. `stream` does both. Up to
+    rounding, an answer depends only on its request and the model.
 
     A request that cannot be answered raises a `UserError` that names the field and, in a list of requests, the item,
-    from 0. Every request may have an `id`, any JSON value, with which its answer begins.
+    from 0. Every request may have an `id`, any JSON value, which its answer repeats first.
 
     Subclasses implement `fields`, `task`, `to_item` and `to_answer`.
 
@@ -136,12 +136,12 @@ class NefPredictor(Predictor):
     model : `Model`
     dataset_reader : `NefDatasetReader`
     output_format : `str`, optional (default = `"json"`)
-        What `allennlp predict` writes: "json", one object per line, or one of the dataset reader's `writers`.
+        The output of `allennlp predict`: "json", one object per line, or one of the dataset reader's `writers`.
     input_format : `str`, optional (default = `"json"`)
-        What `allennlp predict` reads: "json", one request per line, or "text", one sentence per line.
+        The input of `allennlp predict`: "json", one request per line, or "text", one sentence per line.
     on_error : `str`, optional (default = `"stop"`)
-        What happens if a request cannot be answered. "stop" raises an exception. "skip" returns an object
-        `{"error": ...}` in place of the answer and logs a warning.
+        What to do if a request cannot be answered. "stop" raises an exception. "skip" returns an object `{"error":
+        ...}` in place of the answer and logs a warning.
     keep_fields : `bool`, optional (default = `False`)
         Whether a request may have other fields, which its answer repeats. The answer's own fields take precedence.
     max_tokens : `int`, optional (default = `1000`)
@@ -156,13 +156,13 @@ class NefPredictor(Predictor):
     required: Sequence[str] = ()
     """The fields that every request must have."""
     text_field: str | None = None
-    """The field for which a line of plain text is enough; None if there is none."""
+    """The field that a line of plain text fills; None if there is none."""
     task: str
     """The task of the model: "word_qe", "chunks" (such as entities), "tags", "class", "pair" or "dependencies"."""
     dropped_fields: ClassVar[tuple[str, ...]] = ("tags", "sentence_score")
     """Gold fields, dropped before prediction: the model would compute a loss, and labels may be out of vocabulary."""
     needs_whole_input = False
-    """Whether the answers of a call depend on each other, so that all of its requests are answered together."""
+    """Whether the answers of a call depend on each other, so all of its requests are answered together."""
 
     def __init__(
         self,
@@ -220,18 +220,18 @@ class NefPredictor(Predictor):
         raise NotImplementedError
 
     def writer_options(self) -> dict[str, Any]:
-        """What the writers of submissions need besides the answer: see `Prediction.options`."""
+        """Returns what submission writers need besides the answer: see `Prediction.options`."""
         return {}
 
     def description(self) -> JsonDict:
-        """What the model is, as a JSON object: `task`, and the limit `max_tokens`."""
+        """Describes the model as a JSON object: `task`, and the limit `max_tokens`."""
         return {"task": self.task, "max_tokens": self.max_tokens}
 
     def item_of(self, request: Any, place: str = "") -> Item | Failure:
-        """Returns the item of a request, an instance, or an error that a request already has.
+        """Returns the item for a request, an instance, or an error that a request already has.
 
-        A `Failure` stands for a request that cannot be answered. Unless `on_error` is "skip", it is raised. `place`,
-        such as "item 2", begins the message.
+        A request that cannot be answered becomes a `Failure`, which is raised unless `on_error` is "skip". The message
+        begins with `place`, such as "item 2".
         """
         if isinstance(request, Instance):
             return Item(request, self.options)
@@ -262,7 +262,7 @@ class NefPredictor(Predictor):
     def split_field(
         self, request: JsonDict, name: str, split: Split, may_be_empty: bool = False
     ) -> tuple[list[str], Offsets | None]:
-        """Returns the words of a field, and where they are in its text: a string is raw text, a list has no offsets."""
+        """Returns the words of a field and their offsets: a string is raw text, and a list has no offsets."""
         value = request[name]
         if isinstance(value, str):
             check_characters(name, value)
@@ -278,7 +278,7 @@ class NefPredictor(Predictor):
         return self.to_answers(self.results(items), items)
 
     def results(self, items: Sequence[Item | Failure]) -> list[Any]:
-        """Returns the model's human-readable output for each item, in their order. Failures stay as they are."""
+        """Returns the model's human-readable output for each item, in their order. Failures are returned unchanged."""
         results: list[Any] = list(items)
         numbers = [i for i, item in enumerate(items) if isinstance(item, Item)]
         valid: list[Any] = [items[i] for i in numbers]
@@ -294,10 +294,10 @@ class NefPredictor(Predictor):
             yield from self.answers([self.item_of(request, place) for place, request in group])
 
     def _outputs_or_failures(self, batch: list[Item]) -> list[Any]:
-        """The model's output for each item. With `on_error` "skip", a batch that fails is tried again in halves."""
+        """Returns the model's output for each item. With `on_error` "skip", a failing batch is retried in halves."""
         try:
             return self.outputs(batch)
-        except Exception as error:  # whatever fails, the others are answered
+        except Exception as error:  # the other items are answered in any case
             if self.on_error == "stop":
                 raise
             if len(batch) == 1:
@@ -316,11 +316,11 @@ class NefPredictor(Predictor):
         self._dataset_reader.apply_token_indexers(item.instance)
         fields = item.instance.fields.items()
         kept = {name: each for name, each in fields if name not in self.dropped_fields}
-        # AllenNLP looks for tensors in dicts, word by word.
+        # AllenNLP would search dicts for tensors, word by word.
         return Instance({**kept, "metadata": MetadataField(MappingProxyType(item.metadata))})
 
     def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[Answer]:
-        """Builds the answers for the items of a call from the model's outputs, or from failures."""
+        """Builds the answers for the items of a call from the model's outputs or from failures."""
         answers: list[Answer] = []
         for output, item in zip(outputs, items):
             if isinstance(output, Failure) or isinstance(item, Failure):
@@ -332,7 +332,7 @@ class NefPredictor(Predictor):
         return answers
 
     def request_of(self, value: Any) -> JsonDict:
-        """Returns the request of an input of `predict_many`."""
+        """Returns the request for an input of `predict_many`."""
         if isinstance(value, dict):
             return value
         return dict(zip(self.fields, value if isinstance(value, tuple) else (value,)))
@@ -368,7 +368,7 @@ class NefPredictor(Predictor):
         return item.instance
 
     def load_line(self, line: str) -> JsonDict:
-        """Returns the request of a line. Raises a `UserError` for a line that is no JSON object."""
+        """Returns the request of a line. Raises a `UserError` if the line is not a JSON object."""
         line = line.removeprefix("\ufeff")  # of the first line of a file
         if self.text_field and self.input_format == "text":
             return {self.text_field: line.rstrip("\r\n")}
@@ -398,7 +398,7 @@ class UntaggedPredictor(NefPredictor):
     dropped_fields = ("label", "score", "labels", "head_indices", "head_tags")
 
     def description(self) -> JsonDict:
-        """What the model is, as a JSON object: `task`; `title`, the class of the model; `fields`, those that a request
+        """Describes the model as a JSON object: `task`; `title`, the class of the model; `fields`, which a request
         needs; and `max_tokens`."""
         title = type(self._model).__name__
         return {**super().description(), "title": title, "fields": list(self.required)}

@@ -1,4 +1,4 @@
-"""The predictor of dependency trees."""
+"""The predictor for dependency trees."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,16 +17,16 @@ from allennlp_nef.predictors.requests import TEXT, Check, check_words
 
 @Predictor.register("dependency_parser")
 class DependencyParserPredictor(UntaggedPredictor):
-    """Parses sentences, with `arc_mlp_parser`, or with `biaffine_parser` of allennlp-models.
+    """Parses sentences with `arc_mlp_parser`, or with `biaffine_parser` from allennlp-models.
 
     A request is a JSON object:
 
         {"sentence": "The dog barks", "tags": ["DET", "NOUN", "VERB"]}
 
-    `sentence` is raw text or a list of words. `tags` are the tags of the words, as in
-    the training data; a model that does not read tags needs none. The answer has `words`, `tags`, `heads` (the number
-    of the head of each word, from 1; 0 for the root) and `labels`, and with `arc_mlp_parser` `head_probabilities`
-    (among all heads of the word, whether or not they form a tree) and `label_probabilities` (given the head).
+    `sentence` is raw text or a list of words. `tags` are the tags of the words, as in the training data; a model that
+    does not use tags needs none. The answer has `words`, `tags`, `heads` (the number of the head of each word, from 1;
+    0 for the root) and `labels`, and with `arc_mlp_parser` `head_probabilities` (among all heads of the word, whether
+    or not they form a tree) and `label_probabilities` (given the head).
 
     For the parameters see `NefPredictor`. The output format "conllu" is the input file with HEAD and DEPREL filled in.
     """
@@ -47,7 +47,7 @@ class DependencyParserPredictor(UntaggedPredictor):
         super().__init__(model, dataset_reader, **options)
 
     def predict(self, sentence: str | list[str], tags: list[str] | None = None) -> JsonDict:
-        """Returns the answer to a sentence, from Python."""
+        """Returns the answer to a sentence."""
         return self.predict_json({"sentence": sentence, "tags": tags})
 
     def to_item(self, request: dict[str, Any]) -> Item:

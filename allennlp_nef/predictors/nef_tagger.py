@@ -1,4 +1,4 @@
-"""The predictor of tagged sentences."""
+"""The predictor for tagged sentences."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -34,13 +34,13 @@ class NefTaggerPredictor(TaggingPredictor):
 
     The answer has `tokens`, `tags` and the `probabilities` of the tags, and, if the labels are chunk tags, `spans`,
     each with `start` and `end` (characters of the sentence, or of the words joined by spaces if they are a list),
-    `type`, `text` and `probability`. The answer to a `sentence` has `offsets`, the start and the end of each word. If
+    `type`, `text` and `probability`. The answer to a `sentence` has `offsets`, the start and end of each word. If
     requested, the answer has `label_probabilities` (for each label, its probability for each word), `attention` (steps
     or words x words) and `trace` (a `SentenceTrace` as an object); the last two are `null` if the model has none.
 
-    With `min_probability`, spans of a lower probability are left out, and their words are tagged O with the probability
-    of O; the trace still has them. If the labels are not chunk tags, the answer has `uncertain`, the indices of the
-    words whose tags have a lower probability.
+    With `min_probability`, spans with a lower probability are left out, and their words are tagged O with the
+    probability of O; the trace still has them. If the labels are not chunk tags, the answer has `uncertain`, the
+    indices of the words whose tags have a lower probability.
 
     # Parameters
 
@@ -88,7 +88,7 @@ class NefTaggerPredictor(TaggingPredictor):
         return self.predict_json({**self.request_of(sentence), **options})
 
     def trace(self, sentence: str | list[str]) -> ShownTrace:
-        """How the model tagged a sentence, step by step. Raises a `UserError` if it has no trace."""
+        """Returns how the model tagged a sentence, step by step. Raises a `UserError` if it has no trace."""
         return self._trace_of(self.request_of(sentence))
 
     def request_of(self, value: Any) -> JsonDict:
@@ -139,7 +139,7 @@ class NefTaggerPredictor(TaggingPredictor):
 
 
 def _in_characters(spans: list[dict[str, Any]], metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """Spans with the positions of characters in place of those of words."""
+    """Returns spans with character positions in place of word positions."""
     words = metadata["words"]
     text = metadata.get("text", " ".join(words))
     offsets = metadata.get("offsets") or find_words(text, words)

@@ -1,4 +1,4 @@
-"""The checks of requests. An invalid request raises a `UserError` whose message begins with the name of the field."""
+"""Checks requests. An invalid request raises a `UserError` whose message begins with the name of the field."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ def _is_number(value: Any) -> bool:
 
 
 Check = tuple[Callable[[Any], bool], str]
-"""What a field may hold: a function that accepts a value, and a description of the accepted values."""
+"""The values that a field accepts: a predicate, and a description."""
 TEXT: Check = (lambda value: isinstance(value, str | list), "a string or a list of words")
 FLAG: Check = (lambda value: isinstance(value, bool), "true or false")
 ANYTHING: Check = (lambda value: True, "any value")
@@ -44,7 +44,7 @@ def check_characters(name: str, text: str) -> None:
 
 
 def check_words(name: str, words: Sequence[Any], max_tokens: int) -> None:
-    """Checks the number of the words of a field, and the words."""
+    """Checks the number of words in a field, and the words."""
     if not 1 <= len(words) <= max_tokens:
         raise UserError(f"{name}: expected 1 to {max_tokens} words, got {len(words)}")
     for index, word in enumerate(words):
@@ -55,15 +55,15 @@ def check_words(name: str, words: Sequence[Any], max_tokens: int) -> None:
             )
         check_characters(name, word)
     longest = max(map(len, words))
-    if longest * len(words) > 1000 * max_tokens:  # embedders of characters pad words to the longest
+    if longest * len(words) > 1000 * max_tokens:  # character embedders pad words to the longest
         raise UserError(f"{name}: a word of {longest} characters is too long")
 
 
 def request_error(message: str) -> UserError:
     """Returns the exception for a request that cannot be answered.
 
-    If allennlp-server is loaded, it is also a `ServerError`, which the server answers with status 400 and the message
-    as JSON. Any other exception would be a bare status 500.
+    If allennlp-server is loaded, it is also a `ServerError`, to which the server responds with status 400 and the
+    message as JSON. Any other exception would produce a bare status 500.
     """
     server = sys.modules.get("allennlp_server.commands.server_simple")
     return UserError(message) if server is None else _request_error(server.ServerError)(message)
@@ -74,7 +74,7 @@ def _request_error(server_error: type[Exception]) -> type[UserError]:
     class RequestError(server_error, UserError):  # type: ignore[valid-type,misc]
         def __init__(self, message: str) -> None:
             super().__init__(message, status_code=400)  # type: ignore[call-arg]
-            self.args = (message,)  # ServerError puts itself here, and its text would never end
+            self.args = (message,)  # ServerError stores itself here, so its text would never end
 
         def __str__(self) -> str:
             return str(self.args[0])

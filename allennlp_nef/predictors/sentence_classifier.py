@@ -1,4 +1,4 @@
-"""The predictor of classes of sentences."""
+"""The predictor for sentence classification."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,7 +17,7 @@ from allennlp_nef.predictors.requests import TEXT, Check
 
 @Predictor.register("sentence_classifier")
 class SentenceClassifierPredictor(UntaggedPredictor):
-    """Labels sentences, with AllenNLP's model `basic_classifier` and the `labeled_sentences` reader.
+    """Labels sentences with AllenNLP's `basic_classifier` model and the `labeled_sentences` reader.
 
     A request is a JSON object, such as `{"sentence": "Where is Oslo?"}`, with raw text or a list of words. The
     answer has `tokens`, `label` and `probabilities`, an object with the probability of each label. Unlike AllenNLP's
@@ -33,7 +33,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
     _dataset_reader: LabeledSentencesReader
 
     def predict(self, sentence: str | list[str]) -> JsonDict:
-        """Returns the answer to a sentence, from Python."""
+        """Returns the answer to a sentence."""
         return self.predict_json({"sentence": sentence})
 
     def to_item(self, request: dict[str, Any]) -> Item:

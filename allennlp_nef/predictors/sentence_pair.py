@@ -1,4 +1,4 @@
-"""The predictor of pairs of sentences."""
+"""The predictor for sentence pairs."""
 
 from functools import partial
 from typing import Any
@@ -17,14 +17,14 @@ from allennlp_nef.predictors.requests import TEXT
 
 @Predictor.register("sentence_pair")
 class SentencePairPredictor(UntaggedPredictor):
-    """Compares two sentences, with the `sentence_pair` model, or with `esim` of allennlp-models.
+    """Compares two sentences with the `sentence_pair` model, or with `esim` from allennlp-models.
 
     A request is a JSON object:
 
         {"first": "A man is singing", "second": "Nobody is singing"}
 
     `first` and `second` are raw text or lists of words. A model with a `tree_encoder`
-    also needs `first_heads` and `second_heads`, the number of the head of each word, from 1, and 0 for the root.
+    also needs `first_heads` and `second_heads`, the number of each word's head, from 1, or 0 for the root.
 
     The answer has the words, under the `names` of the reader; `label` or `score` (from 1 to 5); and `probabilities`, an
     object with the probability of each label or score.
@@ -45,7 +45,7 @@ class SentencePairPredictor(UntaggedPredictor):
     def predict(
         self, first: str | list[str], second: str | list[str], **heads: list[int]
     ) -> JsonDict:
-        """Returns the answer to a pair, from Python, with `first_heads` and `second_heads` if the model needs them."""
+        """Returns the answer to a pair, with `first_heads` and `second_heads` if the model needs them."""
         return self.predict_json({"first": first, "second": second, **heads})
 
     def to_item(self, request: dict[str, Any]) -> Item:

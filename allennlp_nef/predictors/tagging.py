@@ -1,4 +1,4 @@
-"""The base class of the predictors of taggers: attention, traces and the probabilities of all labels."""
+"""The base class of tagger predictors: attention, traces and the probabilities of all labels."""
 
 from typing import Any, ClassVar
 
@@ -40,7 +40,7 @@ class ShownTrace(SentenceTrace):
 
 
 class TaggingPredictor(NefPredictor):
-    """Base class of the predictors of taggers, with attention, traces and the probabilities of all labels.
+    """Base class of tagger predictors, with attention, traces and the probabilities of all labels.
 
     Works with the saliency interpreters of `allennlp.interpret`: they explain the predicted tags of a sentence.
 
@@ -49,7 +49,7 @@ class TaggingPredictor(NefPredictor):
     model : `NefTagger`
     dataset_reader : `NefDatasetReader`
     attention, trace, label_probabilities : `bool`, optional (default = `False`)
-        Whether answers have them by default. The fields of a request take precedence.
+        Whether answers include them by default. The fields of a request take precedence.
     output_format, input_format, on_error, keep_fields, max_tokens, batch_size
         See `NefPredictor`.
     """
@@ -71,7 +71,7 @@ class TaggingPredictor(NefPredictor):
         self.set_options(attention=attention, trace=trace, label_probabilities=label_probabilities)
 
     def set_options(self, **options: Any) -> None:
-        """Sets the defaults of options of requests. Raises a `ConfigurationError` for wrong values."""
+        """Sets the defaults for request options. Raises a `ConfigurationError` for wrong values."""
         for name, value in options.items():
             is_valid, expected = self.fields[name]
             if value is not None and not is_valid(value):
@@ -93,7 +93,7 @@ class TaggingPredictor(NefPredictor):
         }
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        """The requested `label_probabilities`, `attention` and `trace`; the last two are null if there is none."""
+        """Returns the requested `label_probabilities`, `attention` and `trace`; the last two can be null."""
         answer: JsonDict = {}
         if item.options["label_probabilities"]:
             columns = output["class_probabilities"].T.tolist()
@@ -129,7 +129,7 @@ class TaggingPredictor(NefPredictor):
 
 
 def step_name_of(model: NefTagger) -> str | None:
-    """What a row of the trace is called; None if the tagger has no trace."""
+    """Returns what a row of the trace is called; None if the tagger has no trace."""
     last = parts_of(model.decoder or model.encoder)[-1]
     return last.step_name if isinstance(last, TracedEncoder) else None
 

@@ -1,4 +1,4 @@
-"""The predictor of labels of trees."""
+"""The predictor for tree labels."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +14,10 @@ from allennlp_nef.predictors.requests import Check, check_words
 
 @Predictor.register("tree_lstm")
 class TreeLstmPredictor(UntaggedPredictor):
-    """Labels the nodes of binary trees, with the `tree_lstm` model.
+    """Labels the nodes of binary trees with the `tree_lstm` model.
 
-    A request is a JSON object, such as `{"tree": "(0 (0 a) (0 (0 good) (0 film)))"}`, with a tree in brackets as in the
-    Stanford Sentiment Treebank; its labels are ignored. The answer has `tokens`, the words; `label` and
+    A request is a JSON object, such as `{"tree": "(0 (0 a) (0 (0 good) (0 film)))"}`, with a bracketed tree as in the
+    Stanford Sentiment Treebank, whose labels are ignored. The answer has `tokens`, the words; `label` and
     `probabilities` of the root; and `tree`, with the predicted label of each node.
 
     For the parameters see `NefPredictor`.
@@ -32,7 +32,7 @@ class TreeLstmPredictor(UntaggedPredictor):
     _dataset_reader: LabeledTreesReader
 
     def predict(self, tree: str) -> JsonDict:
-        """Returns the answer to a tree, from Python."""
+        """Returns the answer to a tree."""
         return self.predict_json({"tree": tree})
 
     def to_item(self, request: dict[str, Any]) -> Item:

@@ -22,7 +22,7 @@ WEIGHTS_NAME = "model.safetensors"
 
 @lru_cache(maxsize=1)
 def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
-    """Returns the fast tokenizer of a pretrained transformer. Callers share the one that was loaded last.
+    """Returns the fast tokenizer of a pretrained transformer. The last one is cached and shared.
 
     # Raises
 
@@ -40,8 +40,8 @@ def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
 
 
 def load_pretrained(auto_class: Any, model_name: str, **options: Any) -> Any:
-    """Calls `from_pretrained` of an auto class of transformers; raises a `ConfigurationError` if nothing is found.
-    Only downloads show progress bars.
+    """Calls `from_pretrained` on a transformers auto class; raises a `ConfigurationError` if nothing is found. Only
+    downloads show progress bars.
     """
     from huggingface_hub.utils import enable_progress_bars
     from transformers.utils import logging
@@ -62,7 +62,7 @@ def load_pretrained(auto_class: Any, model_name: str, **options: Any) -> Any:
 
 def _check_available(model_name: str) -> None:
     """Raises a `ConfigurationError` if there is no such folder, nothing in the cache, and nothing on huggingface.co.
-    `from_pretrained` would try again and again to reach a server that cannot be reached.
+    `from_pretrained` would keep retrying an unreachable server.
     """
     from huggingface_hub import HfApi, try_to_load_from_cache
 
@@ -81,10 +81,10 @@ def _cannot_load(model_name: str, reason: object) -> ConfigurationError:
 
 
 def archived_transformer(extras: Mapping[str, Any]) -> Path | None:
-    """Returns the `transformer` folder of the archive that is being loaded, from the extras of `from_params`.
+    """Returns the `transformer` folder of the archive being loaded, given the extras of `from_params`.
 
-    None for archives without such a folder, and in training: `allennlp train` passes `local_rank`, too. There, the
-    folder may be left over from a run that is being recovered.
+    None for archives without such a folder, and in training, where the folder may be left over from a run that is being
+    recovered. Training is recognized by `local_rank`, which `allennlp train` passes.
     """
     if "serialization_dir" not in extras or "local_rank" in extras:
         return None
@@ -95,7 +95,7 @@ def archived_transformer(extras: Mapping[str, Any]) -> Path | None:
 def load_transformer(
     model_name: str, load_weights: bool = True, four_bits: bool = False
 ) -> "PreTrainedModel":
-    """Returns a pretrained transformer without the pooler of BERT, whose weights would get no gradients.
+    """Loads a pretrained transformer without BERT's pooler, whose weights would get no gradients.
 
     With `four_bits`, the embeddings of `multilingual-e5-small` stay in 4 bits. Raises `ConfigurationError` if nothing
     is found under `model_name`.
@@ -114,17 +114,17 @@ def load_transformer(
 
 
 def limit_of(transformer: "PreTrainedModel") -> int:
-    """Returns the number of pieces for which a transformer has positions."""
+    """Returns the maximum number of pieces that a transformer has positions for."""
     for name, module in transformer.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            # In RoBERTa the first position comes after the one of padding.
+            # In RoBERTa, positions start after the padding index.
             unused = 0 if module.padding_idx is None else module.padding_idx + 1
             return module.num_embeddings - unused
     return sys.maxsize  # relative positions
 
 
 def freeze(transformer: "PreTrainedModel", num_layers: int | None) -> None:
-    """Freezes a transformer except for the layers above the first `num_layers`; None freezes all layers."""
+    """Freezes the embeddings and the first `num_layers` layers of a transformer; None freezes all layers."""
     transformer.requires_grad_(False)
     if num_layers is None:
         return
@@ -140,7 +140,7 @@ def freeze(transformer: "PreTrainedModel", num_layers: int | None) -> None:
 
 
 def leave_out_frozen_weights(module: torch.nn.Module) -> None:
-    """Replaces frozen weights by a checksum in the state dicts of a module, and checks it when a state is loaded."""
+    """Replaces frozen weights with a checksum in the state dicts of a module, and verifies it on loading."""
     state = module.state_dict()
     trained = {name for name, weight in module.named_parameters() if weight.requires_grad}
     frozen = sorted(state.keys() - trained)

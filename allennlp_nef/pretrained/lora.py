@@ -9,8 +9,8 @@ from allennlp_nef.errors import UserError
 class LoraLinear(torch.nn.Module):
     """A frozen linear layer with a trainable update of low rank: y = W x + b + (alpha / rank) B A x.
 
-    Equation 3 of Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models" (ICLR 2022). Initially B is 0, so that
-    the outputs are those of the linear layer.
+    Equation 3 of Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models" (ICLR 2022). Initially B is 0, so the
+    outputs equal those of the linear layer.
 
     # Parameters
 

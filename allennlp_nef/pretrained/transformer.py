@@ -1,4 +1,4 @@
-"""Pretrained transformers that embed the words of sentences and of pairs of sentences."""
+"""Pretrained transformers that embed the words of sentences and sentence pairs."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -53,23 +53,23 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
     A text with more than `max_length` pieces is read in overlapping windows: see `windows_of`.
 
-    The `save_transformer` callback puts the configuration and the tokenizer into the archive, so that loading the
-    archive downloads nothing.
+    The `save_transformer` callback puts the configuration and tokenizer into the archive, so loading the archive
+    downloads nothing.
 
     # Parameters
 
     model_name : `str`
-        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the `multilingual` extra installs; the
-        same as in the `word_pieces` indexer.
+        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the `multilingual` extra installs; must be
+        the same as in the `word_pieces` indexer.
     max_length : `int`, optional (default = `None`)
-        The number of pieces in a window, including special tokens. At most the limit of the transformer, which is the
-        default if it is at most 512.
+        The number of pieces in a window, including special tokens. At most the transformer's limit. The default is that
+        limit or 512, whichever is smaller.
     sub_token_mode : `str`, optional (default = `"first"`)
-        "first" represents a word by its first piece, as in Section 5.3 of Devlin et al. (NAACL 2019), "avg" by the mean
-        of its pieces.
+        "first" represents a word by its first piece, as in Section 5.3 of Devlin et al. (NAACL 2019), and "avg" by the
+        mean of its pieces.
     frozen_layers : `int`, optional (default = `None`)
-        Freezes the embeddings and this number of lower layers, which then have no dropout either. 0 freezes the
-        embeddings alone, None nothing.
+        Freezes the embeddings and this number of lower layers, and turns off their dropout. 0 freezes only the
+        embeddings, and None freezes nothing.
     train_parameters : `bool`, optional (default = `True`)
         False freezes the whole transformer.
     load_weights : `bool`, optional (default = `True`)
@@ -89,8 +89,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
     # Raises
 
-    `ConfigurationError`: nothing is found under `model_name`, an option is out of range, or an archive without frozen
-    weights is loaded with weights other than those it was trained with.
+    `ConfigurationError`: `model_name` is not found, an option is out of range, or an archive without frozen weights is
+    loaded with different weights than it was trained with.
     """
 
     num_sides: ClassVar[int]  # 1 for sentences, 2 for pairs
@@ -129,7 +129,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         four_bits = not save_weights and (lora_rank is not None or self._is_partly_frozen)
         self.transformer = load_transformer(model_name, load_weights, four_bits)
         self.word_dim: int = self.transformer.config.hidden_size
-        # A folder without the files of a tokenizer gives one of a few pieces.
+        # From a folder without tokenizer files, transformers loads a tokenizer with only a few pieces.
         if len(self.tokenizer) < self.transformer.config.vocab_size / 2:
             raise ConfigurationError(f"model_name: {model_name!r} has no tokenizer for all pieces")
         default = min(MAX_LENGTH, self.tokenizer.model_max_length)
@@ -152,11 +152,11 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         if folder is not None:
             saves_weights = params.get("save_weights", True)
             if saves_weights:
-                params["load_weights"] = False  # AllenNLP loads them with those of the model
+                params["load_weights"] = False  # AllenNLP loads them with the model's
             if saves_weights or (folder / WEIGHTS_NAME).exists():
                 params["model_name"] = str(folder)
         transformer = super().from_params(params, **extras)
-        transformer.name = Path(name).name  # not that of the folder in the archive
+        transformer.name = Path(name).name  # not the name of the folder in the archive
         return transformer
 
     def train(self, mode: bool = True) -> "PretrainedTransformer":
@@ -174,15 +174,15 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         # Parameters
 
         sides : `Mapping[str, Tensor]`
-            What the `word_pieces` indexer returns, for each sentence of a pair: `counts`, (batch, words), the number of
+            The output of the `word_pieces` indexer for each sentence of a pair: `counts`, (batch, words), the number of
             pieces of each word, and `pieces`, (batch, pieces). Both are 0 in padding.
         layer : `int`, optional (default = `None`)
-            Adds the states of this layer to the vectors of the last one; 0 is the embeddings.
+            Appends the states of this layer to those of the last one; 0 is the embeddings.
 
         # Returns
 
-        `list[Tensor]`: for each side the vectors of words, (batch, words, word_dim), 0 in padding; twice the dim
-        with `layer`.
+        `list[Tensor]`: the word vectors of each side, (batch, words, word_dim), 0 in padding; twice that dim with
+        `layer`.
         """
         lengths = torch.stack([side["counts"].sum(1) for side in sides], dim=1).tolist()
         pieces = [side["pieces"].tolist() for side in sides]
@@ -210,7 +210,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         return words
 
     def _encode(self, windows: Sequence[tuple[list[int], list[int]]], layer: int | None) -> Tensor:
-        """The states (windows, pieces, dim) for the ids and types of the pieces of each window; see `embed_words`."""
+        """Computes the states (windows, pieces, dim) from the piece ids and types of each window; see `embed_words`."""
         ids, types = ([torch.tensor(row) for row in rows] for rows in zip(*windows))
         fields = {
             "input_ids": pad_sequence(ids, True, self.tokenizer.pad_token_id or 0),
@@ -232,5 +232,5 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
 
 def word_pieces_of(field: TextFieldTensors) -> dict[str, Tensor]:
-    """Returns the output of the `word_pieces` indexer in a text field, whatever its name is there."""
+    """Returns the output of the `word_pieces` indexer in a text field, regardless of its key."""
     return next(tensors for tensors in field.values() if "pieces" in tensors)

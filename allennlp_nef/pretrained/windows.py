@@ -35,7 +35,7 @@ class SpecialTokensTemplate:
         self.num_special = sides.count(None)
 
     def fill(self, sides: Sequence[list[int]]) -> tuple[list[int], list[int], list[int]]:
-        """Returns the ids and the types of the pieces of a window, and the position at which each side begins."""
+        """Returns the ids and types of the pieces in a window, and the position at which each side begins."""
         ids: list[int] = []
         types: list[int] = []
         starts: list[int] = []
@@ -48,7 +48,7 @@ class SpecialTokensTemplate:
 
 
 class WindowSlice(NamedTuple):
-    """The pieces [begin, end) of a sentence, which a window reads, and those of them whose vectors it provides."""
+    """The pieces [begin, end) of a sentence that a window reads, and those whose vectors it provides."""
 
     begin: int
     end: int
@@ -61,7 +61,7 @@ def windows_of(lengths: Sequence[int], room: int) -> list[tuple[WindowSlice, ...
 
     Windows move through both sentences of a pair at once, in equal steps. A sentence that fits into half of the room,
     or into the room that the other sentence leaves, is complete in each window. Pieces get their vectors from the
-    window whose center is nearest or, in such a sentence, from windows that provide equal parts of it.
+    window with the nearest center or, in such a sentence, from windows that provide equal parts of it.
 
     # Parameters
 

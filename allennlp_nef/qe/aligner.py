@@ -1,8 +1,8 @@
-"""A word aligner that learns from sentences with alignments, and its file. Needs only NumPy, and scikit-learn to learn.
+"""A word aligner that learns from aligned sentences, and its file format. Only training needs more than NumPy.
 
-The probability of a link is a logistic regression. Its features are how often the two words, and their first letters,
-were linked in the training data, whether the words are alike, and how far the link is from the diagonal. Two more
-rounds add the probabilities of the previous round: of the link, its best rivals and the adjacent links.
+A logistic regression predicts the probability of a link. Its features are how often the two words, and their first
+letters, were linked in the training data, whether the words are similar, and how far the link is from the diagonal. Two
+more rounds add the previous round's probabilities of the link, its best rivals and the adjacent links.
 """
 
 import gzip
@@ -85,7 +85,7 @@ class Lexicon:
 
 
 def similarity_matrix(target: Sequence[str], source: Sequence[str]) -> ndarray:
-    """Returns the similarity of words, 8-bit integers (target words, source words).
+    """Returns the similarity of words as 8-bit integers (target words, source words).
 
     `SAME` for the same word, `SAME_PREFIX` for words with the same first four letters, and 0 for other words, in lower
     case. Such words are names, numbers, cognates and words that were left untranslated.
@@ -126,7 +126,7 @@ class WordAligner:
         return [(i, j) for i, j in numpy.argwhere(probabilities >= _THRESHOLD).tolist()]
 
     def features(self, source: Sequence[str], target: Sequence[str]) -> ndarray:
-        """Returns the features of all links apart from the context: (source words, target words, features)."""
+        """Returns the features of all links without the context: (source words, target words, features)."""
         sources, targets = _lower(source), _lower(target)
         similarity = similarity_matrix(target, source).T
         rows, columns = ((numpy.arange(len(side)) + 0.5) / len(side) for side in (source, target))
@@ -148,7 +148,7 @@ def _probabilities(weights: Sequence[float], features: ndarray) -> ndarray:
 
 
 def _with_context(features: ndarray, p: ndarray) -> ndarray:
-    """Adds features of the probabilities of a round, (source words, target words), to the other features."""
+    """Appends features computed from a round's probabilities, (source words, target words)."""
     rows, columns = p.shape
     padded = numpy.zeros((rows + 2, columns + 2))
     padded[1:-1, 1:-1] = p
@@ -159,7 +159,7 @@ def _with_context(features: ndarray, p: ndarray) -> ndarray:
 
 
 def _rivals(p: ndarray) -> ndarray:
-    """For each probability, the highest of the others in its row; 0 if there are no others."""
+    """Returns, for each probability, the highest of the others in its row; 0 if there are no others."""
     padded = numpy.zeros((len(p), p.shape[1] + 1))
     padded[:, 1:] = p
     padded.partition(-2)
@@ -168,7 +168,7 @@ def _rivals(p: ndarray) -> ndarray:
 
 
 def learn_aligner(pairs: Iterable[AlignedPair]) -> WordAligner:
-    """Learns an aligner from sentences with alignments; pairs without links do not count.
+    """Learns an aligner from aligned sentences; pairs without links are ignored.
 
     Every eighth pair, or fewer, is held out: the weights are fitted to these pairs, with the counts of the other ones.
     The final counts include all pairs.
@@ -206,7 +206,7 @@ def learn_aligner(pairs: Iterable[AlignedPair]) -> WordAligner:
 
 
 def _regression(tables: Sequence[ndarray], labels: ndarray) -> list[float]:
-    """Returns the weights and the bias of a logistic regression fitted to standardized features."""
+    """Returns the weights and bias of a logistic regression fitted to standardized features."""
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     features = numpy.concatenate(tables)
@@ -251,9 +251,9 @@ def load_aligner(path: str, file: IO[bytes] | None = None) -> WordAligner:
 
 
 def archived_aligner(extras: Mapping[str, Any]) -> str | None:
-    """The path of the aligner in an archive that AllenNLP loads, from the extras of `from_params`; None without one.
+    """Returns the path of the aligner in the archive being loaded, given the extras of `from_params`, or None.
 
-    Training passes its folder, too, but a file there is the output of a run that is being recovered.
+    Training also passes its folder, but a file there is the output of a run that is being recovered.
     """
     path = os.path.join(extras.get("serialization_dir") or "", ALIGNER_NAME)
     is_archive = "serialization_dir" in extras and "local_rank" not in extras

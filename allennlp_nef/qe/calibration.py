@@ -1,6 +1,6 @@
-"""Calibration of word-level quality estimation: a temperature and a threshold, fitted to labeled data.
+"""Calibration of word-level quality estimators: fits a temperature and a threshold to labeled data.
 
-The functions on arrays need no model. `calibrate_model` runs one.
+`calibrate_model` runs a model; all other functions work on arrays.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ class LabeledWords(NamedTuple):
 
 @dataclass
 class Calibration:
-    """What `calibrate_model` finds. Scores are fractions of 1: see `scores_of`."""
+    """The result of `calibrate_model`. Scores are fractions of 1: see `scores_of`."""
 
     temperature: float
     threshold: float
@@ -119,8 +119,8 @@ def bad_probabilities(
 
 
 def scores_of(words: LabeledWords, temperature: float, threshold: float) -> dict[str, float]:
-    """Returns the scores of words: those of `word_qe_scores`; `ece`, the expected calibration error of the probability
-    of BAD; `tagged_share` and `gold_share`, the shares of words that are tagged BAD and that are BAD."""
+    """Returns `word_qe_scores`; `ece`, the expected calibration error of the probability of BAD; and `tagged_share` and
+    `gold_share`, the shares of words that are tagged BAD and that are BAD."""
     bad, is_bad = bad_probabilities(words, temperature)
     is_tagged = bad >= threshold
     counts = numpy.bincount(2 * ~is_bad + ~is_tagged, minlength=4)
@@ -137,7 +137,7 @@ def calibrate(
     objective: str = "mcc",
     old: tuple[float, float] = (1.0, 0.5),
 ) -> Calibration:
-    """Fits a temperature and a threshold; `old` are the ones that the model has."""
+    """Fits a temperature and a threshold; `old` are the model's current ones."""
     temperature, threshold = fit(words, objective)
     halves = [words.half(0), words.half(1)]
     crossed = [
@@ -161,7 +161,7 @@ def calibrate(
 
 
 def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc") -> Calibration:
-    """Fits a temperature and a threshold for the model of a predictor to the data at a path. The model stays as it is.
+    """Fits a temperature and a threshold for a predictor's model to the data at a path. The model does not change.
 
     # Raises
 

@@ -16,11 +16,11 @@ logger = logging.getLogger(__name__)
 
 @TrainerCallback.register("learn_aligner")
 class LearnAligner(TrainerCallback):
-    """Learns a word aligner from the alignments of the training data, for sentences that come without alignments.
+    """Learns a word aligner from the alignments in the training data, for sentences without alignments.
 
-    Writes `aligner.json.gz` into the folder of the run before training starts. With `include_in_archive:
-    ["aligner.json.gz"]` in the config, the reader of the archive uses it. If the training reader already has an
-    aligner, that aligner is written unchanged. If the training data have too few alignments, a log message says so.
+    Writes `aligner.json.gz` to the run folder before training starts. With `include_in_archive: ["aligner.json.gz"]` in
+    the config, the reader of the archive uses it. If the training reader already has an aligner, it is written
+    unchanged. If the training data have too few alignments, a log message says so.
     """
 
     def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:

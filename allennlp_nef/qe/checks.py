@@ -68,7 +68,7 @@ def _words(text: str) -> Words:
 
 
 def _script(word: str) -> str:
-    """Returns the script of a word; "" for punctuation and mixed scripts. Chinese and Japanese count as one script."""
+    """Returns the script of a word; "" for punctuation and mixed scripts. Chinese and Japanese are one script."""
     names = {unicodedata.name(c, "").split(" ")[0] for c in word if c.isalpha()}
     names = {"CJK" if name.startswith(("HIRAGANA", "KATAKANA")) else name for name in names}
     return names.pop() if len(names) == 1 else ""
@@ -77,7 +77,7 @@ def _script(word: str) -> str:
 def _numbers(
     text: str, digits: re.Pattern[str], number: re.Pattern[str]
 ) -> dict[Decimal, tuple[int, int]]:
-    """Returns the place of each number in a text, by its value."""
+    """Returns the positions of the numbers in a text, keyed by value."""
     found: list[tuple[Decimal, int, int]] = []
     for match in digits.finditer(_mask(_PLACEHOLDER, text)):
         start, end = match.span()
@@ -94,7 +94,7 @@ def _numbers(
 
 
 def _are_equal(first: Decimal, second: Decimal) -> bool:
-    """Whether two numbers may mean the same thing: 10 (million) and 10,000,000, 5 (p.m.) and 17, the 90s and 1990."""
+    """Returns whether two numbers may be equal: 10 (million) and 10,000,000, 5 (p.m.) and 17, the 90s and 1990."""
     low, high = sorted((first, second))
     scale = high / low if low else low
     is_scaled = scale >= 1000 and scale == Decimal(10) ** scale.adjusted()
@@ -104,7 +104,7 @@ def _are_equal(first: Decimal, second: Decimal) -> bool:
 
 
 def _different_numbers(source: str, target: str) -> Places:
-    """Yields the differences under the readings for which there are the fewest."""
+    """Yields the differences under the pair of readings with the fewest differences."""
     if not re.search(r"\d", source):
         return
     sides = ([_numbers(text, *reading) for reading in _READINGS] for text in (source, target))
@@ -168,7 +168,7 @@ def _untranslated(source: str, target: str) -> Places:
 
 
 def _repeated(text: str) -> Iterator[tuple[int, int]]:
-    """Where words repeat those before them. Short repetitions do not count if they contain punctuation."""
+    """Yields where words repeat the words before them. Short repetitions with punctuation do not count."""
     words, last = _words(text), 0
     keys = [word.lower() for word, *_ in words]
     for i, size in product(range(len(keys)), range(1, _MAX_REPETITION + 1)):

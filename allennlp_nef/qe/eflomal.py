@@ -1,4 +1,4 @@
-"""Word alignments by eflomal (Östling and Tiedemann 2016) in both directions, and how the directions are combined."""
+"""Aligns words with eflomal (Östling and Tiedemann 2016) in both directions, and combines the directions."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import UserError, require_extra
 from allennlp_nef.qe.layouts import Link, parse_links
 
-# eflomal leaves out longer sentences.
+# eflomal skips longer sentences.
 MAX_WORDS = 1023
 # The adjacent links, straight ones first.
 _ADJACENT = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -17,7 +17,7 @@ Sentence = tuple[list[str], list[str]]
 
 
 def align_with_eflomal(sentences: Sequence[Sentence]) -> list[list[Link]]:
-    """Returns the links of each sentence and its translation, by the package eflomal in both directions, combined."""
+    """Returns the links of each sentence and its translation, combined from both directions of eflomal."""
     with require_extra("align", "align-words without --aligner"):
         import eflomal
     # eflomal splits words at any whitespace in them.

@@ -1,4 +1,4 @@
-"""Figures about files of translations, from the answers about their segments, and comparisons of systems."""
+"""Summary statistics of translated files, computed from the answers for their segments, and comparisons of systems."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _COLUMNS = (*SCORES, "threshold", "words", "flagged")
 
 
 def row_of(answer: Mapping[str, Any]) -> list[float]:
-    """Returns the numbers of an answer that figures need; NaN for what it does not have."""
+    """Returns the numbers of an answer that the statistics need; NaN for missing ones."""
     if "error" in answer:
         return [numpy.nan] * len(_COLUMNS)
     tags = answer["tags"]
@@ -23,14 +23,14 @@ def row_of(answer: Mapping[str, Any]) -> list[float]:
 
 def figures_of(rows: numpy.ndarray) -> dict[str, Any]:
     """
-    Returns the figures of rows (segments, columns).
+    Returns the statistics of rows (segments, columns).
 
     # Returns
 
     `dict[str, Any]`
         `sentences`, and how many are `scored`; their `words`; the `threshold` of the probability of BAD, or None;
-        `flagged_sentences` and `flagged_words`, which have errors; the means `mean_hter` and `mean_expected_bad_share`,
-        or None if there is nothing to average.
+        `flagged_sentences` and `flagged_words`, which have errors; `mean_hter` and `mean_expected_bad_share`, or None
+        if there is nothing to average.
     """
     scored = rows[~numpy.isnan(rows[:, -1])]
     *scores, threshold, words, flagged = scored.T
@@ -50,7 +50,7 @@ def compare_systems(
     tables: Sequence[numpy.ndarray], draws: int = 1000, seed: int = 0
 ) -> list[dict[str, Any]]:
     """
-    Compares systems by their mean scores over the segments that all of them have scores for.
+    Compares systems by their mean scores over the segments for which all of them have scores.
 
     # Parameters
 

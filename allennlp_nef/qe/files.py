@@ -1,4 +1,4 @@
-"""Files of word-level quality estimation: sentences, their translations, and what is known about the translations.
+"""Files of word-level quality estimation: sentences, their translations, and annotations of the translations.
 
 A data path is one of
 
@@ -6,12 +6,12 @@ A data path is one of
 - an object with the path of each part: `{"source": "a.src", "target": "a.mt", "tags": "a.tags"}`;
 - a `.json` file with such an object, whose paths are relative to its folder;
 - a `.jsonl` file of tagged translations, one object per line with the parts below as fields, each a string or a list:
-  `{"source": ["a", "b"], "target": ["A", "B"], "tags": ["OK", "BAD"], "alignments": [[0, 0], [1, 1]]}`. In answers of
-  the predictor, `tokens` is the target;
+  `{"source": ["a", "b"], "target": ["A", "B"], "tags": ["OK", "BAD"], "alignments": [[0, 0], [1, 1]]}`. In the
+  predictor's answers, `tokens` is the target;
 - a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the `spans` part; WMT23 files without
   sources also need the `source` part, one sentence per line, and can have `alignments`;
 - a pattern for such paths, such as `data/*/train` or `data/*.jsonl`;
-- a list of these, which are read one after the other.
+- a list of these, which are read in order.
 
 Files can be compressed: `data/train.src.gz`.
 
@@ -51,7 +51,7 @@ from allennlp_nef.qe.layouts import EOS, Link, check_words, parse_links, split_t
 from allennlp_nef.qe.spans import ErrorSpan, Segment, project_spans, read_segments
 
 DataPath = str | Mapping[str, str] | Sequence["str | Mapping[str, str]"]
-# The ending of a file that each prefix has.
+# Every prefix has a file with this ending.
 PREFIX_ENDING = ".src"
 # The file endings of the optional parts, the preferred one first.
 _OPTIONAL = {
@@ -64,11 +64,11 @@ _OPTIONAL = {
 
 @dataclass
 class QeExample:
-    """A sentence and its translation. What the files do not contain is None."""
+    """A sentence and its translation. Fields that the files do not contain are None."""
 
     source: list[str]
     target: list[str]
-    """The words of the translation, perhaps followed by `<EOS>`."""
+    """The words of the translation, optionally followed by `<EOS>`."""
     alignments: list[Link] | None = None
     """Pairs (source index, target index), from 0; empty if nothing is aligned."""
     tags: list[str] | None = None
@@ -76,7 +76,7 @@ class QeExample:
     text: str | None = None
     """The translation in its file."""
     offsets: Offsets | None = None
-    """The start and the end of each target word in the text; None if whitespace separates the words."""
+    """The start and end of each target word in the text; None if whitespace separates the words."""
     score: float | None = None
     """The sentence score, 0 for a perfect translation: HTER, or 1 - ESA / 100."""
     segment: Segment | None = None
@@ -103,13 +103,13 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
 
     # Raises
 
-    `DataFormatError`: invalid data, with the file and the line.
+    `DataFormatError`: invalid data, with the file and line.
     `OSError`: a file cannot be opened.
     """
     for each in data_paths(path, PREFIX_ENDING):
         files = find_files(each)
         spans = files.get("spans", "")
-        # An object with tags can have spans, too, which say more only if there are severities.
+        # An object with tags can also have spans, which add information only if there are severities.
         may_have_tags = is_json_lines(spans) and len(files) == 1 and not options.severities
         first = next(read_objects(spans), (0, {}))[1] if may_have_tags else {}
         if "tags" in first or "source_tags" in first:
@@ -121,7 +121,7 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
 
 
 def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
-    """Reads a file of lines for each part."""
+    """Reads one text file per part."""
     is_raw = {"tags", "source_tags", "alignments"}.isdisjoint(files)
     files = _used_files(files, options)
     if not is_raw:
@@ -132,7 +132,7 @@ def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
 
 
 def _read_objects(path: str, first: Mapping[str, Any], options: ReadOptions) -> Iterator[QeExample]:
-    """Reads a file of JSON lines of tagged translations, which have the same parts as the `first` one."""
+    """Reads a JSON lines file of tagged translations, which have the same parts as the `first` one."""
     parts = ["source", "target", *(part for part in _OPTIONAL if first.get(part) is not None)]
     used = _used_files(dict.fromkeys(parts, path), options)
     options = replace(options, split_source=None, split_target=None)
@@ -161,7 +161,7 @@ def _text_of(value: Any, where: str) -> str:
 
 
 def _read_spans(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
-    """Reads a file of error spans, perhaps with files of lines for the source and the alignments."""
+    """Reads a file of error spans, optionally with text files for the source and alignments."""
     _used_files(files, options)
     splits = (options.split_source, options.split_target)
     of_source, of_target = (split or _split_at_whitespace for split in splits)
@@ -191,7 +191,7 @@ def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
 
     # Raises
 
-    `DataFormatError`: an object with an unknown part, without source and target or spans, or whose values are no
+    `DataFormatError`: an object with an unknown part, without source and target or spans, or whose values are not
     paths.
     """
     where = "data path"
@@ -236,9 +236,9 @@ def _split_at_whitespace(text: str) -> tuple[list[str], Offsets]:
 def read_parallel(
     files: Mapping[str, str], has_fields: bool = False
 ) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """Reads files in lockstep. Yields the line of each part, and `path:line` of each part for errors. If the lines have
-    fields, such as words, `check_separator` checks them. Raises a `DataFormatError` if the files have different numbers
-    of lines.
+    """Reads files in lockstep. Yields the line of each part, and its `path:line` for errors. If the lines have fields,
+    such as words, `check_separator` checks them. Raises a `DataFormatError` if the files have different numbers of
+    lines.
     """
     readers = [read_lines(path) for path in files.values()]
     if has_fields:
@@ -257,7 +257,7 @@ def read_parallel(
 def _used_files(files: Mapping[str, str], options: ReadOptions) -> dict[str, str]:
     """Returns the files that the options need.
 
-    Raises a `DataFormatError` if the files are labeled, but not with what is tagged.
+    Raises a `DataFormatError` if the files are labeled, but not for the tokens that are tagged.
     """
     parts = ("tags", "source_tags")
     needed, unused = reversed(parts) if options.tagged == "source" else parts
@@ -275,7 +275,7 @@ def _example(
     where: Mapping[str, str],
     options: ReadOptions,
 ) -> QeExample:
-    """Returns the example of a row, a text for each part."""
+    """Returns the example of a row, which has a text for each part."""
     source, target, offsets = split_fields(row["source"]), split_fields(row["target"]), None
     if options.split_source:
         source, _ = options.split_source(row["source"])

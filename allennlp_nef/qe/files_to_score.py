@@ -1,4 +1,4 @@
-"""The files of quality estimation that `score-tags` compares: tags, error spans and sentence scores."""
+"""The quality estimation files that `score-tags` compares: tags, error spans and sentence scores."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from allennlp_nef.metrics.files_to_score import ScoredFile, TaggedSentence, chec
 from allennlp_nef.qe.layouts import BAD, OK, check_tags, read_table
 from allennlp_nef.qe.spans import ErrorSpan, read_segments
 
-# The tag of a sentence that a gold file of WMT23 leaves out.
+# The tag of a sentence that a WMT23 gold file omits.
 LEFT_OUT = "hallucination"
 
 
 def read_word_tags(
     path: str, encoding: str = "utf-8", language_pair: str | None = None
 ) -> ScoredFile:
-    """OK and BAD in a `.tags` file or in a table of WMT. A `LEFT_OUT` sentence has this one tag."""
+    """Reads OK and BAD from a `.tags` file or a WMT table. An omitted sentence has the single tag `LEFT_OUT`."""
     file = ScoredFile(path, [])
     lines = list(read_lines(path, encoding))
     if any("\t" in line and not {OK, BAD}.issuperset(line.split()) for _, line in lines):
@@ -76,9 +76,8 @@ def read_spans(path: str, language_pair: str | None = None) -> ScoredFile:
 def character_tags(text: str, spans: Sequence[ErrorSpan]) -> list[str]:
     """Returns the severities of the errors at each character: `"minor"`, `"major"`, `"major+minor"` or `""`.
 
-    As in the official WMT23 script, the characters are those of the text without surrounding whitespace, plus one at
-    its end for omissions there. An empty span marks the character after it. Spans inside trailing whitespace are
-    ignored.
+    As in the official WMT23 script, the characters are those of the stripped text, plus one at its end for omissions
+    there. An empty span marks the character after it. Spans inside trailing whitespace are ignored.
     """
     length = len(text.strip())
     severities: list[set[str]] = [set() for _ in range(length + 1)]
@@ -92,7 +91,7 @@ def character_tags(text: str, spans: Sequence[ErrorSpan]) -> list[str]:
 def read_sentence_scores(
     path: str, encoding: str = "utf-8", language_pair: str | None = None
 ) -> ScoredFile:
-    """Returns the numbers in a file with one per line, or in a table of WMT."""
+    """Reads the numbers from a file with one per line, or from a WMT table."""
     file, rows = ScoredFile(path, []), list(read_lines(path, encoding))
     if any("\t" in line for _, line in rows):
         table = read_table(path, (4,), encoding, language_pair).rows
@@ -114,10 +113,10 @@ def read_sentence_scores(
 
 
 def without_gaps(files: Sequence[ScoredFile], gaps: str = "no") -> list[ScoredFile]:
-    """Returns the files of OK and BAD with the tags of words, or with those of gaps; the first file is gold.
+    """Returns files of OK and BAD that contain only the tags of words, or only those of gaps; the first file is gold.
 
-    In each line, some files can have n tags and others 2n+1: gap, word, ..., gap. If all have the same number, `gaps`
-    tells which one it is (see `score-tags --gaps`). Sentences that the gold file leaves out are left out of all files.
+    On each line, some files can have n tags and others 2n+1: gap, word, ..., gap. If all have the same number, `gaps`
+    says which one it is (see `score-tags --gaps`). Sentences that the gold file omits are omitted from all files.
     """
     kind = next((file.kind for file in files if file.kind), "gap" if gaps == "only" else "mt")
     for file in files:

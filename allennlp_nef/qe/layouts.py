@@ -40,10 +40,10 @@ OK, BAD = "OK", "BAD"
 SEVERITIES = ("minor", "major")
 # The token after the last word of a translation, and the token of a gap.
 EOS, GAP = "<EOS>", "<gap>"
-# What can be tagged; see `tagged_side`.
+# The tokens that can be tagged; see `tagged_side`.
 TAGGED = ("target", "gaps", "target_and_gaps", "source")
 Link = tuple[int, int]
-# Nine digits at most: a larger index is outside of any sentence.
+# Nine digits at most: a larger index is outside any sentence.
 _LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 # The first cell of a line of column names.
 FIRST_NAMES = ("lp", "mt_system")
@@ -63,7 +63,7 @@ def bad_ids_of(labels: Sequence[str]) -> list[int]:
 def split_tags(
     text: str, words: list[str], where: str, tagged: str = "target", eos: bool = False
 ) -> list[str]:
-    """Returns the tags of a line, whose layout follows from their number.
+    """Returns the tags of a line, whose layout is inferred from their number.
 
     # Parameters
 
@@ -72,9 +72,9 @@ def split_tags(
     words : `list[str]`
         The tokens of the translation, or of the source if it is tagged.
     where : `str`
-        The file and the line, for errors.
+        The file and line, for error messages.
     tagged : `str`, optional (default = `"target"`)
-        Which tags are wanted, one of `TAGGED`.
+        Which tags to return, one of `TAGGED`.
     eos : `bool`, optional (default = `False`)
         Whether `<EOS>` needs a tag. Tags of words and gaps are then converted as for WMT22: a word is BAD if the word
         or the gap before it is BAD, `<EOS>` if the last gap is BAD.
@@ -123,14 +123,14 @@ def interleave(gaps: Sequence[str], words: Sequence[str]) -> list[str]:
 def tagged_side(
     tagged: str, source: list[str], target: list[str], alignments: Sequence[Link]
 ) -> tuple[list[str], list[str], Sequence[Link]]:
-    """Returns the tokens that get tags, the words of the other side, and the links between them.
+    """Returns the tokens to be tagged, the words of the other side, and the links between them.
 
     # Parameters
 
     tagged : `str`
-        - "target": the tokens are those of the translation.
-        - "gaps": the words of the translation and `<EOS>`; each stands for the gap before it.
-        - "target_and_gaps": `<gap>`, word, `<gap>`, ..., word, `<gap>`. A gap has the links of the words beside it.
+        - "target": the words of the translation.
+        - "gaps": the words of the translation and `<EOS>`; each represents the gap before it.
+        - "target_and_gaps": `<gap>`, word, `<gap>`, ..., word, `<gap>`. A gap has the links of the adjacent words.
         - "source": the words of the source.
     alignments : `Sequence[tuple[int, int]]`
         Pairs (source index, target index). The result has pairs (index on the other side, index of the token).
@@ -147,11 +147,11 @@ def tagged_side(
 
 
 def parse_links(value: Any, source_length: int, target_length: int, where: str) -> list[Link]:
-    """The pairs (source index, target index) of a text such as `0-0 1-2`, or of a list of such texts and of pairs.
+    """Returns the (source index, target index) pairs in a text such as `0-0 1-2`, or in a list of such texts or pairs.
 
     # Raises
 
-    `DataFormatError`: something that is not a pair, or a pair outside of the sentences.
+    `DataFormatError`: something that is not a pair, or a pair outside the sentences.
     """
     links = []
     values = value if isinstance(value, list | tuple) else [value]
@@ -171,7 +171,7 @@ def parse_links(value: Any, source_length: int, target_length: int, where: str) 
 def check_words(
     source: list[str], target: list[str], tagged: str, where: Mapping[str, str]
 ) -> None:
-    """Raises a `DataFormatError` for a sentence without words, and for an `<EOS>` anywhere but after the words of a
+    """Raises a `DataFormatError` for a sentence without words, and for an `<EOS>` anywhere but at the end of a
     translation whose gaps are not tagged.
     """
     for part, words in (("source", source), ("target", without_eos(target))):
@@ -184,7 +184,7 @@ def check_words(
 
 
 class Table(NamedTuple):
-    """A table that was read."""
+    """The contents of a table."""
 
     header: tuple[int, ...]
     """The numbers in the header lines."""
@@ -198,9 +198,9 @@ def read_table(
     encoding: str = "utf-8",
     language_pair: str | None = None,
 ) -> Table:
-    """Reads a table whose layout is known by its number of columns, which is one of the `widths`: 5, 6 or 7 for words,
-    7 or 9 for spans, 4 for scores. Rows may end in a tab. If a language pair is given, rows of other pairs are left
-    out; tables without a column for it, which have 5 or 9 columns, are read whole.
+    """Reads a table whose layout follows from its number of columns, which is one of the `widths`: 5, 6 or 7 for words,
+    7 or 9 for spans, 4 for scores. Rows may end in a tab. If a language pair is given, rows of other pairs are skipped;
+    tables without a column for it, which have 5 or 9 columns, are read in full.
 
     # Raises
 

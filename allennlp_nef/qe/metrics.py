@@ -1,6 +1,6 @@
-"""Scores of quality estimation: of words and error spans, thresholds and calibration.
+"""Quality estimation scores for words and error spans, thresholds and calibration.
 
-The metrics are computed during training; the scorers, like those of `allennlp_nef.metrics.tag_scores`, from files.
+Metrics are computed during training; scorers, like those in `allennlp_nef.metrics.tag_scores`, from files.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ Bins = tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]
 
 
 def word_qe_scores(counts: numpy.ndarray) -> Scores:
-    """The scores of the WMT shared tasks from confusion matrices (..., 4): `mcc`, F1 of each label, their product.
+    """Computes the WMT scores from confusion matrices (..., 4): `mcc`, the F1 of each label, and their product.
 
     The counts are the words that are BAD and tagged BAD, BAD and tagged OK, OK and tagged BAD, OK and tagged OK.
     """
@@ -62,11 +62,11 @@ def count_word_qe(gold: Tags, predicted: Tags) -> TagCounts:
 
 
 def count_spans(gold: Tags, predicted: Tags) -> TagCounts:
-    """Counts the characters of error spans as in task 2 of WMT23. The tags are those of characters.
+    """Counts the characters of error spans as in WMT23 task 2, given one tag per character.
 
-    A tag names one severity, or two with a plus sign; any other tag is no error. A character with a gold and a
-    predicted error is worth 1 if a severity agrees, otherwise 0.5. The columns are twice the worth, the predicted and
-    the gold characters with errors.
+    A tag names one severity, or two joined by a plus sign; any other tag means no error. A character with a gold and a
+    predicted error has credit 1 if a severity agrees, otherwise 0.5. The columns are twice the credit, and the numbers
+    of predicted and gold characters with errors.
     """
     rows, types = [], (Counter[str](), Counter[str](), Counter[str]())
     for sides in paired(gold, predicted):
@@ -92,7 +92,7 @@ SPANS = Scorer(count_spans, span_scores, ("f1",), "f1", "characters")
 def best_threshold(
     probabilities: numpy.ndarray, is_bad: numpy.ndarray, objective: str = "mcc"
 ) -> tuple[float, float]:
-    """The threshold with the highest score, and that score. Words whose probability is at least the threshold are BAD.
+    """Returns the threshold with the highest score, and that score. Words at or above the threshold are BAD.
 
     # Parameters
 
@@ -117,13 +117,13 @@ def best_threshold(
 def expected_threshold(probabilities: numpy.ndarray) -> float:
     """Returns the threshold with the highest expected MCC, from the calibrated probabilities of BAD alone: (words,).
 
-    The MCC is computed from the expected numbers of words: the probabilities take the place of the gold tags.
+    The MCC is computed from expected counts: the probabilities replace the gold tags.
     """
     return best_threshold(probabilities, probabilities)[0]
 
 
 def calibration_bins(probabilities: numpy.ndarray, happened: numpy.ndarray, bins: int = 15) -> Bins:
-    """For each of some bins of equal width: the sum of the probabilities, the events that happened, and the words."""
+    """Returns, for bins of equal width: the sum of the probabilities, the number of events, and the number of words."""
     places = numpy.minimum((probabilities * bins).astype(int), bins - 1)
     weights = (probabilities, happened, numpy.ones(len(places)))
     sums = [numpy.bincount(places, each, minlength=bins) for each in weights]
@@ -131,13 +131,13 @@ def calibration_bins(probabilities: numpy.ndarray, happened: numpy.ndarray, bins
 
 
 def expected_calibration_error(bins: Bins) -> float:
-    """ECE (Naeini et al., AAAI 2015): the mean difference, over words, of probability and frequency in their bin."""
+    """Returns the ECE (Naeini et al., AAAI 2015): the mean over words of |mean probability - frequency| of the bin."""
     predicted, happened, words = bins
     return float(ratio(numpy.abs(predicted - happened).sum(), words.sum()))
 
 
 def ok_index(vocab: Vocabulary, label_namespace: str) -> int:
-    """Returns the index of OK. Raises `ConfigurationError` for labels that are not of word-level quality estimation."""
+    """Returns the index of OK. Raises a `ConfigurationError` if the labels are not OK and BAD or severities."""
     labels = vocab.get_token_to_index_vocabulary(label_namespace)
     if not {OK, BAD, *SEVERITIES}.issuperset(labels):
         raise ConfigurationError(
@@ -173,7 +173,7 @@ class WordQe(Metric):
 
 
 class BadProbabilityMetric(CollectingMetric):
-    """Base class of metrics of the probability of BAD, or of all severities together.
+    """Base class of metrics on the probability of BAD, or of all severities together.
 
     `word_qe_tagger` calls them with probabilities (batch, tokens, labels) in place of the predicted tags.
     """
@@ -191,8 +191,8 @@ class BadProbabilityMetric(CollectingMetric):
 
 @Metric.register("best_threshold_word_qe")
 class BestThresholdWordQe(BadProbabilityMetric):
-    """`best_mcc`, the highest MCC over all thresholds of the probability of BAD, and the `best_threshold`; and the same
-    for the threshold that is chosen without gold tags, `expected_threshold`: `adaptive_mcc` and `adaptive_threshold`.
+    """`best_mcc`, the highest MCC over all thresholds of the probability of BAD, and the `best_threshold`; also
+    `adaptive_mcc` and `adaptive_threshold`, for the threshold chosen without gold tags by `expected_threshold`.
 
     `best_mcc` measures how well the model ranks words, whatever its threshold is. `"validation_metric": "+best_mcc"`
     selects the epoch by it; `allennlp-nef calibrate` finds the threshold later.

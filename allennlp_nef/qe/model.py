@@ -1,4 +1,4 @@
-"""The tagger of word-level quality estimation."""
+"""The tagger for word-level quality estimation."""
 
 from typing import Any, ClassVar
 
@@ -30,15 +30,15 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
     """Predicts the score of a translation in [0, 1], such as HTER, from its words.
 
     score = sigmoid(a logit(p) + w . h + b), where p is the mean probability of BAD of the words, and h the mean of
-    their states. Initially a is 1, and w and b are 0, so that the score is p. The loss of a sentence with the gold
-    score y is the cross-entropy -y log(score) - (1 - y) log(1 - score), which is minimal at score = y.
+    their states. Initially a is 1, and w and b are 0, so that the score is p. The loss of a sentence with gold score y
+    is the cross-entropy -y log(score) - (1 - y) log(1 - score), which is minimal at score = y.
 
     # Parameters
 
     input_dim : `int`
-        The dimension of the states; the model fills it in.
+        The dimension of the states; set by the model.
     loss_weight : `float`, optional (default = `10.0`)
-        The weight of the mean loss of the sentences; the loss of the tags is added.
+        The weight of the mean sentence loss, which is added to the loss of the tags.
     """
 
     def __init__(self, input_dim: int, loss_weight: float = 10.0) -> None:
@@ -77,15 +77,15 @@ class WordQeTagger(NefTagger):
         Embeds a source and its translation.
     encoder, decoder, tag_head, dropout, metrics, label_namespace, initializer, regularizer
         See `NefTagger`. `calibration` and `best_threshold_word_qe` are called with probabilities, `sentence_scores`
-        with the scores of sentences, all in evaluation only. The names of the results of `sentence_scores` begin with
-        `hter_`, or with `expected_bad_share_` for a model without `sentence_score`.
+        with the scores of sentences, all in evaluation only. The result names of `sentence_scores` begin with `hter_`,
+        or with `expected_bad_share_` for a model without `sentence_score`.
     sentence_score : `SentenceScoreHead`, optional (default = `None`)
         Predicts the HTER of a sentence, or another score from 0 (perfect) to 1, and learns it together with the tags.
     temperature : `float`, optional (default = `1.0`)
         T of temperature scaling (Guo et al., ICML 2017): the calibrated probabilities are proportional to p^(1/T). It
         does not affect training or sentence scores. `allennlp-nef calibrate` finds it.
     threshold : `float`, optional (default = `None`)
-        The calibrated probability of BAD from which words are tagged BAD. By default, a word is BAD if the tag head
+        Words with at least this calibrated probability of BAD are tagged BAD. By default, a word is BAD if the tag head
         gives BAD a higher score than OK.
     """
 
@@ -124,7 +124,7 @@ class WordQeTagger(NefTagger):
             label_namespace=label_namespace,
             regularizer=regularizer,
         )
-        # A module has the name of its option.
+        # This model has a pair embedder instead.
         del self.text_field_embedder
         self.pair_embedder = pair_embedder
         labels = self.tag_head.labels
@@ -172,7 +172,7 @@ class WordQeTagger(NefTagger):
 
         # Returns
 
-        `dict[str, Any]`: like `NefTagger.forward`; and `hter`, (batch,), if the model predicts it.
+        `dict[str, Any]`: as in `NefTagger.forward`, plus `hter`, (batch,), if the model predicts it.
         """
         vectors, mask = self.embed(source, target, alignments, similarity)
         states, encoder_trace = self.encode(vectors, mask, trace)
@@ -188,7 +188,7 @@ class WordQeTagger(NefTagger):
                 loss = self.sentence_score.loss(logits, sentence_score, mask.any(-1))
                 output["loss"] = output["loss"] + loss
         if sentence_score is not None and not self.training:
-            # Without a head, the expected share of BAD words takes the place of the score.
+            # Without a head, the expected share of BAD words serves as the score.
             bad = self.bad_probabilities(output["class_probabilities"])  # 0 in padding
             shares = bad.sum(-1) / mask.sum(-1).clamp(min=1)
             for metric in self.score_metrics:
@@ -227,7 +227,7 @@ class WordQeTagger(NefTagger):
 
     @property
     def threshold_or_default(self) -> float:
-        """The calibrated probability of BAD from which words are tagged BAD."""
+        """Words with at least this calibrated probability of BAD are tagged BAD."""
         if self.threshold is not None:
             return self.threshold
         odds = self._default_odds ** (1 / self.temperature)
@@ -244,7 +244,7 @@ class WordQeTagger(NefTagger):
         return scores
 
     def _update_metrics(self, output: dict[str, Any], tags: Tensor) -> None:
-        """Metrics of OK and BAD know that a severity that the model lacks is BAD."""
+        """For metrics of OK and BAD, a severity that the model lacks counts as BAD."""
         super()._update_metrics(output, tags)
         mask = output["mask"] & (tags != NO_LABEL)
         for metric in self.bad_metrics:
@@ -254,7 +254,7 @@ class WordQeTagger(NefTagger):
                 metric(output["class_probabilities"], tags, mask)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """Like `NefTagger.make_output_human_readable`; and `bad_probabilities` and `hter`."""
+        """Like `NefTagger.make_output_human_readable`, and adds `bad_probabilities` and `hter`."""
         readable = super().make_output_human_readable(output_dict)
         tables = readable["class_probabilities"]
         readable["bad_probabilities"] = [self.bad_probabilities(table).tolist() for table in tables]

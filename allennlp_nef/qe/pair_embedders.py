@@ -1,4 +1,4 @@
-"""Pair embedders of quality estimation: from a source and its translation to a vector for each word to be tagged."""
+"""Pair embedders for quality estimation, which turn a source and its translation into a vector for each tagged word."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ class PairEmbedder(torch.nn.Module, Registrable):
         source, target : `TextFieldTensors`
         alignments : `Tensor`, bool, (batch, target words, source words)
         similarity : `Tensor`, optional, (batch, target words, source words)
-            How alike two words are, if the reader has `word_similarity`: `SAME`, `SAME_PREFIX` or 0.
+            How similar two words are, if the reader has `word_similarity`: `SAME`, `SAME_PREFIX` or 0.
 
         # Returns
 
@@ -59,7 +59,7 @@ class AlignedPairEmbedder(PairEmbedder):
     Section 5.3 of Martins & Kreutzer (EMNLP 2017): the target word, and the mean of the aligned source words. With
     `neighbors`, as in the authors' program, there are six vectors: the target word, the word before it and the word
     after it; the mean of the aligned source words, the source word before the leftmost one and the source word after
-    the rightmost one. Learned vectors represent the start and the end of a sentence. A further learned vector
+    the rightmost one. Learned vectors represent the start and end of a sentence. A further learned vector
     replaces all source vectors of an unaligned word.
 
     # Parameters
@@ -69,12 +69,12 @@ class AlignedPairEmbedder(PairEmbedder):
         Whether to add the adjacent words.
     alignment_dropout : `float`, optional (default = `0.0`)
         The probability of removing all alignments of a sentence in training, in [0, 1). The tagger then also works for
-        sentences that come without alignments; their words have a learned vector of their own.
+        sentences without alignments, whose words have a separate learned vector.
     word_similarity : `bool`, optional (default = `False`)
-        Whether to add five numbers that reveal copied words: whether the target word is in the source sentence, whether
-        it is one of the words that it is aligned to, whether it shares its first four characters with one of these (all
-        three ignore case), whether it has no alignment, and the number of its alignments (at most 4, divided by 4). The
-        reader needs the option of the same name.
+        Whether to add five features that reveal copied words: whether the target word is in the source sentence,
+        whether it equals a word that it is aligned to, whether it shares its first four characters with one of these
+        (all three ignore case), whether it has no alignment, and its number of alignments (at most 4, divided by 4).
+        The reader must have the option of the same name.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class AlignedPairEmbedder(PairEmbedder):
         if alignment_dropout:
             self.unaligned_sentence = torch.nn.Parameter(glorot(1, source_dim)[0])
         if neighbors:
-            # Rows: the start and the end of a sentence.
+            # Rows: the start and end of a sentence.
             self.source_boundaries = torch.nn.Parameter(glorot(2, source_dim))
             self.target_boundaries = torch.nn.Parameter(glorot(2, target_dim))
 
@@ -151,7 +151,7 @@ def glorot(rows: int, dim: int) -> Tensor:
 
 
 def aligned_means(source_words: Tensor, alignments: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the mean of the source words that a target word is aligned to, and whether it is aligned to any.
+    """Returns the mean of the source words that each target word is aligned to, and whether it is aligned to any.
 
     # Parameters
 
@@ -182,7 +182,7 @@ def with_boundaries(vectors: Tensor, mask: Tensor, boundaries: Tensor) -> Tensor
 
 
 def similarity_features(similarity: Tensor, alignments: Tensor) -> Tensor:
-    """The five numbers of `word_similarity`: twice (batch, target words, source words) to (batch, target words, 5)."""
+    """Returns the `word_similarity` features: two (batch, target words, source words) -> (batch, target words, 5)."""
     num_links = alignments.sum(-1)
     is_same = similarity == SAME
     features = [
@@ -197,20 +197,20 @@ def similarity_features(similarity: Tensor, alignments: Tensor) -> Tensor:
 
 @PairEmbedder.register("transformer_pair")
 class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
-    """Represents a target word by a pretrained transformer that reads the source and the target together.
+    """Embeds target words with a pretrained transformer that reads the source and target together.
 
     Both sentences need the `word_pieces` indexer.
 
     # Parameters
 
     aligned_source : `bool`, optional (default = `False`)
-        Whether to add the mean of the vectors of the source words that a target word is aligned to, or a learned vector
-        if there are none.
+        Whether to add the mean vector of the source words that a target word is aligned to, or a learned vector if
+        there are none.
     alignment_layer : `int`, optional (default = `None`)
-        With `aligned_source`, the transformer aligns the words itself, in all languages that it knows: source words are
-        weighted by a softmax of the cosine similarities of the states of this layer, divided by
-        `ALIGNMENT_TEMPERATURE`. Middle layers align best (Jalili Sabet et al., "SimAlign", Findings of EMNLP 2020).
-        Needs no alignments in the data.
+        With `aligned_source`, the transformer aligns the words itself, in all of its languages: source words are
+        weighted by a softmax of the cosine similarities of this layer's states, divided by `ALIGNMENT_TEMPERATURE`.
+        Middle layers align best (Jalili Sabet et al., "SimAlign", Findings of EMNLP 2020). Needs no alignments in the
+        data.
     options
         See `PretrainedTransformer`.
     """
@@ -253,7 +253,7 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
     def with_source(
         self, words: Tensor, source_words: Tensor, source_mask: Tensor, alignments: Tensor
     ) -> Tensor:
-        """Adds the aligned source words to the target words, if there is `aligned_source`.
+        """Appends the aligned source words to the target words, if `aligned_source` is set.
 
         `words` and `source_words` are the vectors that `embed_words` returns, with the states of `alignment_layer`.
         """
@@ -269,7 +269,7 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
 
 
 def soft_alignments(target: Tensor, source: Tensor, source_mask: Tensor) -> Tensor:
-    """The weights of the source words for each target word: a softmax of cosine similarities over the temperature.
+    """Returns the weights of the source words for each target word: a softmax of the scaled cosine similarities.
 
     # Parameters
 
@@ -280,7 +280,7 @@ def soft_alignments(target: Tensor, source: Tensor, source_mask: Tensor) -> Tens
 
     # Returns
 
-    `Tensor`: (batch, target words, source words); 0 in the padding of the source.
+    `Tensor`: (batch, target words, source words); 0 for source padding.
     """
     cosines = functional.normalize(target, dim=-1) @ functional.normalize(source, dim=-1).mT
     excluded = torch.finfo(cosines.dtype).min

@@ -1,8 +1,8 @@
-"""Labels from post-edits: the tags of words and gaps, and HTER.
+"""Computes labels from post-edits: tags for words and gaps, and HTER.
 
-The edits that turn a translation into its post-edit are those of TER (Snover et al., AMTA 2006), computed by sacrebleu.
-As in MLQE-PE, words are aligned without regard to case and without shifts, and an aligned word is OK if it is the same
-with regard to case. HTER allows shifts and disregards case.
+The edits that turn a translation into its post-edit are TER edits (Snover et al., AMTA 2006), computed by sacrebleu. As
+in MLQE-PE, words are aligned case-insensitively and without shifts, and an aligned word is OK if it matches exactly.
+HTER allows shifts and ignores case.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from allennlp_nef.qe.layouts import BAD, OK
 def tags_of(translation: Sequence[str], post_edit: Sequence[str]) -> list[str]:
     """Returns the 2n+1 tags of a translation of n words: gap, word, gap, ..., gap.
 
-    A word is BAD if it is deleted or replaced, and a gap if words of the post-edit are missing there.
+    A word is BAD if it is deleted or replaced, and a gap is BAD if words of the post-edit are missing there.
     """
     with require_extra("ter", "post-edits"):
         from sacrebleu.metrics.lib_ter import BeamEditDistance
@@ -33,7 +33,7 @@ def tags_of(translation: Sequence[str], post_edit: Sequence[str]) -> list[str]:
 
 
 def hter_of(translation: Sequence[str], post_edit: Sequence[str]) -> float:
-    """Returns the edits, shifts included, per word of the post-edit, at most 1."""
+    """Returns the number of edits, including shifts, per word of the post-edit, capped at 1."""
     with require_extra("ter", "post-edits"):
         from sacrebleu.metrics.lib_ter import translation_edit_rate
 

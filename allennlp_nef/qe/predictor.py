@@ -1,4 +1,4 @@
-"""The predictor of quality estimation."""
+"""The predictor for quality estimation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,16 +27,16 @@ Alignments = str | Sequence[str | Sequence[int]]
 
 @Predictor.register("word_qe")
 class WordQePredictor(TaggingPredictor):
-    """Tags each word of a translation OK or BAD and finds the error spans.
+    """Tags each word of a translation OK or BAD, and finds error spans.
 
-    The model may tag something else: gaps or source words, as the `tagged` option of the dataset reader says.
+    Depending on the `tagged` option of the dataset reader, the model tags gaps or source words instead.
 
     A request is a JSON object:
 
         {"source": "the house", "target": "das Haus", "alignments": "0-0 1-1", "attention": true}
 
     `source` and `target` are raw text, which the tokenizers of the dataset reader split, or lists of words. A final
-    `<EOS>` of the target is optional for a model that tags it. `alignments` are pairs of a source and a target word,
+    `<EOS>` in the target is optional for a model that tags it. `alignments` are pairs of a source and a target word,
     from 0: a string such as "0-0 1-1", or a list of such strings or of pairs. Without them, the aligner in the archive,
     if there is one, aligns the words. A model with an `alignment_layer` does not use them. `attention`, `trace`,
     `label_probabilities` and `threshold` are optional and take precedence over the options of the predictor.
@@ -44,44 +44,44 @@ class WordQePredictor(TaggingPredictor):
     The answer has
 
     - `source`: its words;
-    - `tokens`: the words of the target, or what else is tagged; then `tagged` says what;
-    - `tags`: OK or BAD, or for a model of severities OK, minor or major, one for each token;
-    - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD; `threshold_from`: "model",
-      "given" (by the request or the option), or "adaptive";
-    - `alignments`: the pairs of the request or of the aligner; `alignments_from`: "given", "computed", or "none"
-      without an aligner;
+    - `tokens`: the tagged tokens, by default the words of the target; `tagged` names any other kind;
+    - `tags`: one for each token, OK or BAD, or for a model of severities OK, minor or major;
+    - `bad_probabilities`, one for each token, and the `threshold` at or above which a token is BAD; `threshold_from`:
+      "model", "given" (by the request or the option), or "adaptive";
+    - `alignments`: the pairs from the request or the aligner; `alignments_from`: "given", "computed", or "none" without
+      an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
       of the target, or of its words joined by spaces if it is a list), `text`, `severity` (if the model predicts it:
-      "minor" or "major") and `probability`, the mean of its words. A BAD `<EOS>` that is not in the text is an empty
-      span at its end;
-    - `hter`, if the model predicts it: the share of words that have to be edited, from 0 to 1; higher is worse;
+      "minor" or "major") and `probability`, the mean of its words. A BAD `<EOS>` that is not in the text becomes an
+      empty span at its end;
+    - `hter`, if the model predicts it: the share of words that need editing, from 0 to 1; higher is worse;
     - `expected_bad_share`: the mean of the `bad_probabilities`; higher is worse;
-    - `offsets`: the start and the end of each word of a text, in characters;
-    - `checks`: what rules find in the translation, each with `kind`, `start`, `end` (as in spans) and `message`; see
-      `allennlp_nef.qe.checks`. They do not change the other fields;
+    - `offsets`: the start and end of each word of a text, in characters;
+    - `checks`: errors that rules find in the translation, each with `kind`, `start`, `end` (as in spans) and `message`;
+      see `allennlp_nef.qe.checks`. They do not change the other fields;
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
     - with a trace also `target`, if other tokens are tagged.
 
-    For an empty target, the answer has no words, and both scores are 1; gaps and `<EOS>` are BAD. A model that tags
-    source words rejects it.
+    For an empty target, the answer has no words, and both scores are 1; gaps and `<EOS>` are BAD. Models that tag
+    source words reject it.
 
     # Parameters
 
     model : `WordQeTagger`
     dataset_reader : `WmtWordQeReader`
     threshold : `float` or `str`, optional (default = `None`, the threshold of the model)
-        The probability of BAD from which a token is BAD. "adaptive": the threshold with the highest expected MCC over
-        all requests of a call, so that answers depend on each other: see `expected_threshold`.
+        Tokens with at least this probability of BAD are BAD. "adaptive": the threshold with the highest expected MCC
+        over all requests of a call, so answers depend on each other: see `expected_threshold`.
     threshold_from : `str`, optional (default = `"given"`)
-        The `threshold_from` of answers that have the threshold of the option, such as "adaptive" if it was chosen over
-        a corpus.
+        The `threshold_from` of answers that use the `threshold` option, such as "adaptive" if it was chosen over a
+        corpus.
     severity : `str`, optional (default = `"major"`)
-        In output formats, the severity of the spans of a model that does not predict it: "minor" or "major".
+        The severity of spans in output formats, if the model does not predict it: "minor" or "major".
     checks : `bool`, optional (default = `True`)
         Whether answers have `checks`.
     method, language_pair, ensemble_size : optional
-        For output formats of submissions: the name of the method (default `"allennlp_nef"`), the languages, such as
-        "en-de", and the number of models in an ensemble (default 1).
+        For submission formats: the name of the method (default `"allennlp_nef"`), the languages, such as "en-de", and
+        the number of models in an ensemble (default 1).
     attention, trace, label_probabilities, output_format, on_error, keep_fields, max_tokens, batch_size
         See `TaggingPredictor` and `NefPredictor`. For the output formats see `WmtWordQeReader`.
     """
@@ -155,7 +155,7 @@ class WordQePredictor(TaggingPredictor):
         alignments: Alignments | None = None,
         **options: Any,
     ) -> JsonDict:
-        """Returns the answer to a pair, and options of a request, from Python."""
+        """Returns the answer to a pair; `options` are options of a request."""
         request = {"source": source, "target": target, "alignments": alignments}
         return self.predict_json({**request, **options})
 
@@ -165,12 +165,12 @@ class WordQePredictor(TaggingPredictor):
         target: str | list[str],
         alignments: Alignments | None = None,
     ) -> ShownTrace:
-        """How the model tagged a translation, step by step. Raises a `UserError` if it has no trace."""
+        """Returns how the model tagged a translation, step by step. Raises a `UserError` if it has no trace."""
         return self._trace_of({"source": source, "target": target, "alignments": alignments})
 
     def description(self) -> JsonDict:
-        """Like `TaggingPredictor.description`; and `fields`, those of a request that the model uses; the `threshold`;
-        and `has_aligner`: whether words are aligned."""
+        """Like `TaggingPredictor.description`, and adds `fields`, the request fields that the model uses; the
+        `threshold`; and `has_aligner`: whether words are aligned."""
         uses_alignments = self._model.pair_embedder.uses_alignments
         return {
             **super().description(),
@@ -210,7 +210,7 @@ class WordQePredictor(TaggingPredictor):
         return item
 
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
-        """The model's output for each item. Empty translations do not go through the model: everything is missing."""
+        """Returns the model's output for each item. Empty translations skip the model: everything is missing."""
         full = [item for item in items if not _is_empty(item)]
         outputs = iter(super().outputs(full) if full else ())
         return [
@@ -284,14 +284,14 @@ class WordQePredictor(TaggingPredictor):
         return {**answer, **super().to_answer(output, item)}
 
     def _tags_at(self, threshold: float, output: dict[str, Any]) -> list[str]:
-        """Returns the tags of a sentence: from the threshold on, BAD or the more probable severity."""
+        """Returns the tags of a sentence: BAD, or the more probable severity, at or above the threshold."""
         labels, bad_ids = self._model.tag_head.labels, self._model.bad_ids
         worst = output["class_probabilities"][:, bad_ids].argmax(-1).tolist()
         bad = output["bad_probabilities"]
         return [labels[bad_ids[i]] if p >= threshold else OK for i, p in zip(worst, bad)]
 
     def get_interpretable_text_field_embedder(self) -> torch.nn.Module:
-        """Returns the embedder of the target, whose words `allennlp.interpret` explains."""
+        """Returns the target embedder; `allennlp.interpret` explains predictions by these words."""
         embedder = getattr(self._model.pair_embedder, "target_embedder", None)
         return embedder or super().get_interpretable_text_field_embedder()
 

@@ -1,4 +1,4 @@
-"""The dataset reader of word-level quality estimation."""
+"""The dataset reader for word-level quality estimation."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -34,7 +34,7 @@ from allennlp_nef.qe.writers import WRITERS
 
 @DatasetReader.register("wmt_word_qe")
 class WmtWordQeReader(NefDatasetReader):
-    """Reads the word-level quality estimation data of the WMT shared tasks: sentences, their machine translations, word
+    """Reads word-level quality estimation data from the WMT shared tasks: sentences, their machine translations, word
     alignments, and a tag, OK or BAD, for each word of the translation. `allennlp_nef.qe.files` describes data paths and
     files. Error spans become tags: a word is BAD if a span covers one of its characters.
 
@@ -58,21 +58,21 @@ class WmtWordQeReader(NefDatasetReader):
         namespaces "source_tokens" and "target_tokens".
     tagged : `str`, optional (default = `"target"`)
         - "target": the words of the translation.
-        - "gaps": n+1 tokens for n words, the words and `<EOS>`. Each stands for the gap before it.
-        - "target_and_gaps": 2n+1 tokens, `<gap>`, word, `<gap>`, ..., `<gap>`. A gap is aligned as the words beside it.
+        - "gaps": n+1 tokens for n words, the words and `<EOS>`. Each represents the gap before it.
+        - "target_and_gaps": 2n+1 tokens, `<gap>`, word, `<gap>`, ..., `<gap>`. A gap is aligned like its neighbors.
         - "source": the words of the source, with the tags of `.source_tags`. The `source` and `target` fields trade
           places.
     eos : `bool`, optional (default = `False`)
         The layout of WMT22, for "target": every translation ends in the `<EOS>` token and has n+1 tags. Tags of words
         and gaps (2n+1) are converted: a word is BAD if the word or the gap before it is BAD. Without this option, a
-        final `<EOS>` of the data is a token like any other. `<EOS>` is never aligned.
+        final `<EOS>` in the data is a token like any other. `<EOS>` is never aligned.
     aligner : `bool` or `str`, optional (default = `True`)
-        The word aligner for sentences without alignments. True: the aligner of the archive that the reader is loaded
-        from; there is none in training. False: none, without a warning. A string: the path of a file
-        written by `learn_aligner`; in an archive, the aligner of the archive replaces it. Without an aligner, no word
-        of these sentences is aligned.
+        The word aligner for sentences without alignments. True: the aligner in the archive that the reader is loaded
+        from; there is none in training. False: none, without a warning. A string: the path of a file written by
+        `learn_aligner`; when loaded from an archive, the archive's aligner replaces it. Without an aligner, no word of
+        these sentences is aligned.
     word_similarity : `bool`, optional (default = `False`)
-        Whether instances have the `similarity` field, for the option of `aligned_pair` of the same name.
+        Whether instances have the `similarity` field, which the `aligned_pair` option of the same name needs.
     source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`)
         Split raw text: strings in requests, error spans, and files without tags and alignments. In other files,
         whitespace separates the words. None: the rules of `punctuation` for strings in requests, whitespace in files.
@@ -81,13 +81,13 @@ class WmtWordQeReader(NefDatasetReader):
     sentence_scores : `bool`, optional (default = `False`)
         Whether to read the scores of sentences: HTER from `.hter`, or 1 - ESA / 100 from files of error spans.
     language_pair : `str`, optional (default = `None`, all)
-        Reads only this pair, such as `en-de`, of files of error spans that contain several. The `source` part then has
-        a line for each sentence of this pair.
+        Reads only this pair, such as `en-de`, from error span files with several pairs. The `source` part then has one
+        line for each sentence of this pair.
     skip_invalid_spans : `bool`, optional (default = `False`)
-        Whether to leave out sentences with an error span that is not within its text, as the data of WMT23 contain, and
-        to warn with their number. By default, such a span is an error.
+        Whether to skip sentences with an error span outside their text, which the WMT23 data contain, with a warning
+        that gives their number. By default, such a span is an error.
     max_tokens, label_namespace, max_instances
-        See `NefDatasetReader`. `max_tokens` does not count gaps and the `<EOS>` of the `eos` option.
+        See `NefDatasetReader`. `max_tokens` does not count gaps, or the `<EOS>` added by the `eos` option.
     """
 
     text_fields = ()
@@ -129,7 +129,7 @@ class WmtWordQeReader(NefDatasetReader):
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.aligner: WordAligner | None = None
-        """Aligns the sentences that come without alignments."""
+        """Aligns sentences that have no alignments."""
         self.needs_alignments = aligner is not False
         if isinstance(aligner, str):
             self.aligner = load_aligner(aligner)
@@ -142,7 +142,7 @@ class WmtWordQeReader(NefDatasetReader):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "WmtWordQeReader":
-        """Returns the reader of a config. The reader of an archive gets the aligner that the archive contains."""
+        """Builds the reader from a config. The reader in an archive uses the aligner that the archive contains."""
         path = archived_aligner(extras)
         if path and params.get("aligner", True):
             params["aligner"] = path
@@ -172,16 +172,16 @@ class WmtWordQeReader(NefDatasetReader):
             yield example
         if num_skipped:
             self.warn(
-                "%s: skipped %d of %d sentences, which have a span outside of their text.",
+                "%s: skipped %d of %d sentences, which have a span outside their text.",
                 *(file_path, num_skipped, num_read),
             )
 
     def split_source(self, text: str) -> tuple[list[str], Offsets]:
-        """Returns the words of a raw source, and the start and the end of each."""
+        """Returns the words of a raw source, and the start and end of each."""
         return split_text(text, self.source_tokenizer or PUNCTUATION)
 
     def split_target(self, text: str) -> tuple[list[str], Offsets]:
-        """Returns the words of a raw translation, and the start and the end of each. A final `<EOS>` stays one word."""
+        """Returns the words of a raw translation, and the start and end of each. A final `<EOS>` stays one word."""
         end = text.rindex(EOS) if text.split()[-1:] == [EOS] else len(text)
         words, offsets = split_text(text[:end], self.target_tokenizer or PUNCTUATION)
         if end < len(text):

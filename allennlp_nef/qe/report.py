@@ -1,4 +1,4 @@
-"""The report for reviewers of translations: what its page shows, from segments and the answers of a predictor."""
+"""The report for reviewers of translations, built from segments and a predictor's answers."""
 
 import hashlib
 import json
@@ -22,21 +22,21 @@ PAGE = str(Path(__file__).parent / "page" / "review.js")
 
 def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: str = "") -> str:
     """
-    Returns the report as an HTML page that needs no other file and no network.
+    Returns the report as a self-contained HTML page.
 
     # Parameters
 
     title : `str`
     bitext : `Bitext`
     answers : `Sequence[Answer]`
-        The answer of the `word_qe` predictor for each segment, at least one of them with a score. `{"error": ...}`
-        stands for a segment without a score and gives the reason.
+        The answer of the `word_qe` predictor for each segment, at least one of them with a score. For a segment without
+        a score, `{"error": ...}` gives the reason.
     model : `str`, optional (default = `""`)
-        The name of the model that gave the answers.
+        The name of the model that produced the answers.
 
     # Raises
 
-    `DataFormatError`: the words of an answer are not those of its segment.
+    `DataFormatError`: the words of an answer differ from those of its segment.
     """
     scored = [answer for answer in answers if "error" not in answer]
     has_severities = any(tag in SEVERITIES for answer in scored for tag in answer["tags"])
@@ -52,7 +52,7 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
     texts = json.dumps([[item.get(name) for name in names] for item in items])
     content = {
         "title": title,
-        # The browser keeps the decisions under this key, so that a new report of the same answers finds them.
+        # The browser stores the decisions under this key, so a new report for the same answers finds them.
         "key": hashlib.sha256(texts.encode()).hexdigest()[:20],
         "source_language": bitext.source_language,
         "target_language": bitext.target_language,
@@ -67,12 +67,12 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
 
 
 def _urgency(item: Mapping[str, Any]) -> tuple[bool, bool, float]:
-    """Returns the key by which segments are sorted: first those without a score, then those with findings of checks."""
+    """Returns the sort key of a segment: first those without a score, then those with findings of checks."""
     return "error" in item, bool(item.get("checks")), item.get("risk", 0)
 
 
 def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[str, Any]:
-    """What the page shows of a segment."""
+    """Returns what the page shows for a segment."""
     item: dict[str, Any] = {
         "name": segment.name,
         "source": segment.source,
@@ -84,11 +84,11 @@ def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[s
     if "error" in answer:
         return {**item, "error": answer["error"]}
     words, sources = words_of(segment, answer)
-    # Among severities, BAD is the worst one.
+    # Among severities, BAD counts as the worst.
     tags = [labels.index(tag) if tag in labels else len(labels) - 1 for tag in answer["tags"]]
     if review and review.spans is not None:
         marked = project_spans(segment.target, review.spans, words, severities=len(labels) > 2)
-        # In the page, nothing is marked in an accepted segment, and what the model says in another one.
+        # On the page, accepted segments have no marks, and others have the model's.
         before = [0] * len(tags) if review.decision == "accept" else tags
         own = {j: labels.index(tag) for j, tag in enumerate(marked[: len(tags)])}
         if changed := {j: label for j, label in own.items() if label != before[j]}:
@@ -110,10 +110,10 @@ def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[s
 
 
 def words_of(segment: SegmentPair, answer: Answer) -> tuple[Offsets, Offsets]:
-    """The places of the words of the translation and of the source. Raises a `DataFormatError` for another text."""
+    """Returns the offsets of the words in translation and source. Raises a `DataFormatError` if the text differs."""
     tokens = answer["tokens"]
     try:
-        # An <EOS> that the model added stands for what is missing at the end.
+        # An <EOS> that the model added represents text that is missing at the end.
         is_added = tokens[-1:] == [EOS] and not segment.target.endswith(EOS)
         words = find_words(segment.target, tokens[: len(tokens) - is_added])
         words += [(len(segment.target),) * 2] * is_added

@@ -2,9 +2,9 @@
 A reviewer's decisions, exported from a report as JSON lines.
 
 An object has the `id`, `source` and `target` of a segment, `decision` ("accept", "reject" or null), `note`, and
-`spans`: the errors in the target. Accepted segments contain only the errors that the reviewer marked, rejected ones
-all errors marked on the page. `spans` is null if the errors are unknown: without a decision, or if nothing is marked in
-a rejected segment. All other lines are training data in the format of error spans (see `allennlp_nef.qe.spans`).
+`spans`: the errors in the target. Accepted segments contain only the errors that the reviewer marked, and rejected ones
+all errors marked on the page. `spans` is null if the errors are unknown, because there is no decision or a rejected
+segment has no marks. All other lines are training data in the error span format (see `allennlp_nef.qe.spans`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ DECISIONS = ("accept", "reject")
 
 @dataclass(frozen=True)
 class Decision:
-    """What a reviewer decided about a segment."""
+    """A reviewer's decision about a segment."""
 
     key: tuple[str, str, str]
     """The name, the source and the target of the segment."""
@@ -32,7 +32,7 @@ class Decision:
     """The errors; None if they are unknown."""
 
     def add_to(self, answer: Any) -> dict[str, Any]:
-        """A copy of an answer with the decision as `review`. Its errors, if known, replace the predicted ones."""
+        """Returns a copy of an answer with the decision as `review`. Known errors replace the predicted ones."""
         if self.spans is None:
             return {**answer, "review": self}
         target = self.key[-1]
@@ -42,7 +42,7 @@ class Decision:
 
 def read_decisions(path: str) -> list[Decision]:
     """
-    Reads the decisions that a report exported.
+    Reads the decisions exported from a report.
 
     # Raises
 
@@ -79,7 +79,7 @@ def _id_of(name: str) -> str:
 def match_decisions(
     decisions: Iterable[Decision], segments: Sequence[SegmentPair]
 ) -> tuple[list[Decision | None], list[Decision]]:
-    """The decision about each segment, and the outdated ones, which match no segment's name, source and target."""
+    """Returns the decision for each segment, and the outdated decisions, which match no segment exactly."""
     by_key = {decision.key: decision for decision in decisions}
     matched = [by_key.pop((_id_of(s.name), s.source, s.target), None) for s in segments]
     return matched, list(by_key.values())

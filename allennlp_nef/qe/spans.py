@@ -1,16 +1,16 @@
-"""Error spans: their files, and their conversion from and to tags of words.
+"""Error spans: their file formats, and conversion between spans and word tags.
 
-A span is the start and the end (exclusive) of an error in a translation, in characters (Unicode code points) from 0,
+A span is the start and end (exclusive) of an error in a translation, in characters (Unicode code points) from 0,
 and its severity. An empty span marks an omission before the word to its right, or at the end of the text. Two kinds of
 files are read:
 
-- Tables of WMT23 (see `layouts`): starts, ends and severities, each separated by blanks; `-1`, `-1` and `no-error` for
-  a sentence without errors. Only the development data contain the source. The sentences of each language pair are
-  counted from 0.
+- WMT23 tables (see `layouts`): starts, ends and severities, each separated by blanks; `-1`, `-1` and `no-error` for a
+  sentence without errors. Only the development data contain the source. The sentences of each language pair are counted
+  from 0.
 - JSON lines of error span annotation (ESA, WMT24), one translation per line: `pair`, `doc`, `segment`, `system`,
   `domain`, `source`, `target`, `spans` (`start`, `end`, `severity`), `omission` (the severity of something missing,
   which has no place in the text, or null), `score` (0 to 100), `protocol`. The severity `critical` counts as major.
-  Spans that are `undecided` are left out: annotators delete a span by setting this state.
+  Spans that are `undecided` are skipped: annotators delete a span by setting this state.
 """
 
 from collections import Counter
@@ -51,13 +51,13 @@ class PredictedSpan(NamedTuple):
     """The mean of the probabilities of BAD of its words."""
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the fields that are known."""
+        """Returns the known fields."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 @dataclass
 class Segment:
-    """A translation and its annotation. What a file does not contain is empty or None."""
+    """A translation and its annotation. Fields that a file does not contain are empty or None."""
 
     target: str
     source: str | None = None
@@ -83,14 +83,14 @@ class Segment:
 def read_segments(
     path: str, language_pair: str | None = None, allow_invalid: bool = False
 ) -> Iterator[Segment]:
-    """Yields the translations of a `.jsonl` file in the format ESA, or of a table of WMT23.
+    """Yields the translations in a `.jsonl` file in ESA format, or in a WMT23 table.
 
     # Parameters
 
     language_pair : `str`, optional (default = `None`, all)
-        Leaves out translations of other pairs. Those whose pair is not known are kept.
+        Skips translations of other pairs. Those whose pair is unknown are kept.
     allow_invalid : `bool`, optional (default = `False`)
-        Whether spans can lie outside of their texts; see `Segment.is_valid`.
+        Whether spans can lie outside their texts; see `Segment.is_valid`.
 
     # Raises
 
@@ -183,15 +183,15 @@ def segment_of(value: dict[str, Any], allow_invalid: bool = False) -> Segment:
 
 
 def _field(value: Any, name: str, kind: type) -> Any:
-    """Returns a field of a JSON object. Raises `ValueError` if the field is missing or of another type."""
+    """Returns a field of a JSON object. Raises `ValueError` if the field is missing or has another type."""
     if not isinstance(value, dict) or type(value.get(name)) is not kind:
         raise ValueError(f"expected an object with {name} ({kind.__name__}), got {quote(value)}")
     return value[name]
 
 
 def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
-    """Returns the span of an error in a text. Raises `ValueError` if its severity is not known, `SpanOutsideTextError`
-    if it is not within the text.
+    """Returns the span of an error in a text. Raises `ValueError` if its severity is unknown, and
+    `SpanOutsideTextError` if it is not within the text.
 
     A span that ends one character after the text is cut: the development data of WMT23 contain one.
     """
@@ -210,17 +210,17 @@ def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
 def project_spans(
     text: str, spans: Sequence[ErrorSpan], offsets: Offsets, severities: bool = False
 ) -> list[str]:
-    """Converts error spans to a tag for each word of a text and for `<EOS>`: n+1 tags for n words, as in WMT22 and 23.
+    """Converts error spans to tags for the words of a text and for `<EOS>`: n+1 tags for n words, as in WMT22 and 23.
 
-    A word is BAD if a span covers one of its characters. A span that covers no word marks an omission, so the word that
-    begins after it is BAD.
+    A word is BAD if a span covers one of its characters. A span that covers no word marks an omission, so the next word
+    is BAD.
 
     # Parameters
 
     offsets : `Sequence[tuple[int, int]]`
-        The start and the end of each word, without `<EOS>`.
+        The start and end of each word, without `<EOS>`.
     severities : `bool`, optional (default = `False`)
-        Whether the tags are OK and severities instead of OK and BAD. The more severe one of two errors wins.
+        Whether the tags are OK and severities instead of OK and BAD. If two errors overlap, the more severe one wins.
     """
     places = [*offsets, (len(text), len(text) + 1)]
     ranks = [0] * len(places)
@@ -234,8 +234,8 @@ def project_spans(
 
 
 def token_offsets(metadata: Mapping[str, Any]) -> tuple[str, list[tuple[int, int]]]:
-    """The text of the tagged words of an instance, and the start and the end of each word. If the metadata contain no
-    text, it consists of the words, separated by blanks. An `<EOS>` that is not in the text is empty, at its end.
+    """Returns the text of an instance's tagged words, and the start and end of each. Without text in the metadata, it
+    is the words joined by spaces. An `<EOS>` that is not in the text is empty, at its end.
     """
     words = metadata["words"]
     text = metadata.get("text")
@@ -250,8 +250,8 @@ def token_offsets(metadata: Mapping[str, Any]) -> tuple[str, list[tuple[int, int
 def join_bad_words(
     text: str, offsets: Offsets, tags: Sequence[str], probabilities: Sequence[float]
 ) -> list[PredictedSpan]:
-    """Converts tags of words to error spans. Adjacent words with the same tag become one span, with the text between
-    them. A word without characters, such as `<EOS>`, is an empty span of its own.
+    """Converts word tags to error spans. Adjacent words with the same tag become one span, including the text between
+    them. A word without characters, such as `<EOS>`, becomes a separate empty span.
 
     # Parameters
 

@@ -1,4 +1,4 @@
-"""The output formats of word-level quality estimation."""
+"""The output formats for word-level quality estimation."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from allennlp_nef.data.dataset_readers.base import Prediction, Writer
 from allennlp_nef.qe.layouts import BAD, GAP, OK, interleave
 from allennlp_nef.qe.spans import NO_ERROR, Segment, token_offsets
 
-# The kind of the rows of WMT20 and later, by what is tagged.
+# The kind of rows in WMT20 and later, by the tagged tokens.
 _KINDS = {"target": "mt", "gaps": "gap", "target_and_gaps": "mt", "source": "source"}
 # The columns of a submission of error spans to WMT25.
 _WMT25_COLUMNS = (
@@ -24,12 +24,12 @@ _WMT25_COLUMNS = (
 
 
 def write_tags(reader: Any, prediction: Prediction) -> str:
-    """Returns a line of a `.tags` file of WMT: OK and BAD, with gaps in the order gap, word, ..., gap."""
+    """Returns a line of a WMT `.tags` file: OK and BAD, with gaps in the order gap, word, ..., gap."""
     return " ".join(_ok_and_bad(prediction)) + "\n"
 
 
 def write_text(reader: Any, prediction: Prediction) -> str:
-    """The words, with `/BAD` or `/` and the severity after each bad one. Only bad gaps are shown, as `<gap>/BAD`."""
+    """Returns the words, with `/BAD` or `/` and the severity after bad ones. Bad gaps are `<gap>/BAD`."""
     words, tags = prediction.metadata["words"], prediction.answer["tags"]
     if reader.tagged == "gaps":
         words = interleave([GAP] * len(tags), words[:-1])
@@ -45,8 +45,8 @@ def write_text(reader: Any, prediction: Prediction) -> str:
 def write_rows(
     reader: Any, prediction: Prediction, header_lines: int = 0, kind: str | None = None
 ) -> str:
-    """Rows of a submission of tags: method, sentence, word index, word, tag. With header lines, two for WMT20 and 21 or
-    three for WMT22 and 23, the rows start with language pair, method and kind.
+    """Returns the rows of a tag submission: method, sentence, word index, word, tag. With header lines, two for WMT20
+    and 21 or three for WMT22 and 23, the rows start with language pair, method and kind.
 
     The rows of a model of words and gaps are the words or, if `kind` is "gap", the gaps.
     """
@@ -70,13 +70,13 @@ def write_rows(
 
 
 def write_sentence_scores(reader: Any, prediction: Prediction) -> str:
-    """Returns a row of a submission of sentence scores to WMT22 or 23: language pair, method, sentence, score."""
+    """Returns a row of a WMT22 or 23 sentence score submission: language pair, method, sentence, score."""
     cells = (*_system(prediction), prediction.number, risk_of(prediction.answer))
     return _header(prediction, 3) + "\t".join(map(str, cells)) + "\n"
 
 
 def write_wmt23_spans(reader: Any, prediction: Prediction) -> str:
-    """Returns a row of a submission of error spans to WMT23. An empty span is an omission."""
+    """Returns a row of a WMT23 error span submission. An empty span is an omission."""
     text, _ = token_offsets(prediction.metadata)
     cells = (*_system(prediction), str(prediction.number), _in_one_line(text))
     spans = _span_cells(prediction)
@@ -84,7 +84,7 @@ def write_wmt23_spans(reader: Any, prediction: Prediction) -> str:
 
 
 def write_wmt25_spans(reader: Any, prediction: Prediction) -> str:
-    """Returns a row of a submission of error spans to WMT25, for segments of a file of error spans."""
+    """Returns a row of a WMT25 error span submission, for segments read from an error span file."""
     segment: Segment | None = prediction.metadata.get("segment")
     if segment is None:
         raise ConfigurationError("wmt25-spans needs input from a file of error spans")
@@ -122,7 +122,7 @@ def _header(prediction: Prediction, lines: int) -> str:
 
 
 def _span_cells(prediction: Prediction, empty: str | None = None) -> list[str]:
-    """Returns the starts, ends and severities of the spans. `empty` replaces the start and the end of empty spans."""
+    """Returns the starts, ends and severities of the spans. `empty` replaces the start and end of empty spans."""
     if "spans" not in prediction.answer:
         raise ConfigurationError("the output format needs a model that tags the target")
     rows = []
@@ -135,7 +135,7 @@ def _span_cells(prediction: Prediction, empty: str | None = None) -> list[str]:
 
 
 def _in_one_line(text: str) -> str:
-    """A text with blanks in place of tabs, line ends and surrogates, which UTF-8 lacks. The offsets stay the same."""
+    """Replaces tabs, line breaks and surrogates, which UTF-8 lacks, with spaces. Offsets stay the same."""
     return re.sub("[\t\r\n\ud800-\udfff]", " ", text)
 
 

@@ -32,7 +32,7 @@ def create_app(
     """Creates an application with the paths
 
     - `POST /predict`: the answer to a request, a JSON object, or the answers to a list of requests;
-    - `GET /describe`: what the model is, and the limits of this application;
+    - `GET /describe`: a description of the model, and the limits of this application;
     - `GET /`: the page;
     - `GET /health`: `{"status": "ok"}`.
 
@@ -42,13 +42,13 @@ def create_app(
     # Parameters
 
     archive : `str`
-        An archive, the folder of a training run, or the name of a trained model of this package.
+        An archive, a run folder, or the name of a trained model of this package.
     max_bytes : `int`, optional (default = `2**20`)
-        The limit for the body of a request.
+        The maximum size of a request body.
     max_batch : `int`, optional (default = `1000`)
-        The limit for the requests in a list.
+        The maximum number of requests in a list.
     max_words : `int`, optional (default = `20_000`)
-        The limit for the words of all requests in a list. A text of more than 100 words counts once for each 100 words,
+        The maximum number of words in a list of requests. A text of more than 100 words counts once for each 100 words,
         because the time for alignments and traces grows with the square of its length.
     threads : `int`, optional (default = `1`)
         The threads of torch in this process. More than one can block workers that were forked from a process that has
@@ -60,7 +60,7 @@ def create_app(
 
     # Raises
 
-    `UserError`: see `load_predictor`; the archive has no predictor of this package, or Flask is missing.
+    `UserError`: see `load_predictor`; also if the predictor is not one of this package's, or Flask is missing.
     """
     with require_extra("serve", "create_app"):
         from flask import Flask, request
@@ -129,7 +129,7 @@ def create_app(
 
 
 def _weighted_words(request: Any) -> int:
-    """The words of a request that has not been checked. Long texts weigh more; two CJK characters count as a word."""
+    """Counts the words of an unchecked request. Long texts weigh more; two CJK characters count as a word."""
     total = 0
     for value in request.values() if isinstance(request, dict) else ():
         words = (

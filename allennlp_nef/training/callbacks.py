@@ -14,15 +14,15 @@ from allennlp_nef.pretrained.transformer import PretrainedTransformer
 
 @TrainerCallback.register("save_transformer")
 class SaveTransformer(TrainerCallback):
-    """Writes the configuration and the tokenizer of the model's pretrained transformer into the folder of the run.
+    """Writes the configuration and tokenizer of the model's pretrained transformer to the run folder.
 
-    They are the `transformer` folder. With `include_in_archive: ["transformer"]` in the config, loading the archive
+    They are in the `transformer` folder. With `include_in_archive: ["transformer"]` in the config, loading the archive
     neither downloads the transformer nor looks for its folder. Does nothing for models without a transformer.
 
     # Parameters
 
     with_weights : `bool`, optional (default = `False`)
-        Whether to write the pretrained weights, too. Use it with `save_weights: false`, because those archives omit
+        Whether to also write the pretrained weights. Use it with `save_weights: false`, because those archives omit
         them. The weights of `multilingual-e5-small` always come from the `multilingual` extra.
 
     # Raises

@@ -7,7 +7,7 @@ from allennlp_nef.resources import archive_path
 
 @Initializer.register("trained_model")
 class TrainedModelInitializer(PretrainedModelInitializer):
-    """AllenNLP's initializer `pretrained`, which also takes the names of the models that come with this package.
+    """AllenNLP's `pretrained` initializer, which also takes the names of the models that come with this package.
 
     # Parameters
 

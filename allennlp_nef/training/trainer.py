@@ -59,7 +59,7 @@ def set_random_states(states: RandomStates, device: torch.device) -> None:
 
 
 def config_of(folder: str) -> dict[str, Any]:
-    """Returns the config in the folder of a run; empty if there is none, as for a trainer constructed in Python."""
+    """Returns the config in a run folder; empty if there is none, as for a trainer constructed in Python."""
     path = Path(folder, CONFIG_NAME)
     config: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return config
@@ -68,8 +68,8 @@ def config_of(folder: str) -> dict[str, Any]:
 def fuse_steps(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> None:
     """Makes torch's optimizers update each parameter in one pass on CPUs (`fused`), unless gradients are sparse.
 
-    Call it after a checkpoint is restored, which may come from another device. An optimizer that was made with its own
-    choice stays as it is.
+    Call it after a checkpoint is restored, which may come from another device. Leaves optimizers alone whose `fused` or
+    `foreach` was set explicitly.
     """
     if any(optimizer.defaults.get(name, False) is not None for name in ("fused", "foreach")):
         return
@@ -81,12 +81,12 @@ def fuse_steps(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> None
 
 @dataclass
 class RemainingBatches:
-    """The batches of an epoch without those that were done before the checkpoint."""
+    """The batches of an epoch except for those done before the checkpoint."""
 
     loader: Any
     num_done: int
     restore: Callable[[], None]
-    """Called before the first batch that remains, to restore the random states."""
+    """Called before the first remaining batch, to restore the random states."""
 
     def __len__(self) -> int:
         return len(self.loader)
@@ -100,7 +100,7 @@ class RemainingBatches:
 
 
 def starts_anew(loader: Any) -> bool:
-    """Returns whether each epoch of a data loader depends on the random states at its start only."""
+    """Returns whether each epoch of a data loader depends only on the random states at its start."""
     is_stateless = isinstance(loader, MultiProcessDataLoader)
     return is_stateless and loader.batches_per_epoch is None
 
@@ -121,9 +121,9 @@ class NefTrainer(GradientDescentTrainer):
     (`save_every_num_seconds` or `save_every_num_batches` of the checkpointer), the batches before it are read again,
     and this epoch has no training metrics. Only the config keys in `MAY_CHANGE` may have changed.
 
-    A data loader whose epochs continue each other cannot be recovered: one with `batches_per_epoch`, or of another type
+    A data loader whose epochs continue each other cannot be recovered: one with `batches_per_epoch`, or of a type other
     than `multiprocess`. The order of instances from several worker processes (`num_workers`) depends on their timing,
-    and Python seeds each worker process anew, so that it shuffles differently in each run, recovered or not.
+    and Python reseeds each worker process, so it shuffles differently in each run, recovered or not.
 
     If the loss becomes NaN, the archive of the best epoch is written before the error is raised.
 
@@ -188,7 +188,7 @@ class NefTrainer(GradientDescentTrainer):
             dist.all_gather_object(states, states[0])
         checkpoint: TrainerCheckpoint | None = super().get_checkpoint_state()
         if checkpoint is None and self._checkpointer is not None:
-            # AllenNLP only notes this in the process that saves, but all have to get here at the same batches.
+            # AllenNLP only records this in the process that saves, but all must get here at the same batches.
             self._checkpointer._last_save_num_epochs_completed = self._epochs_completed
             self._checkpointer._last_save_num_batches_in_epoch_completed = (
                 self._batches_in_epoch_completed
@@ -212,7 +212,7 @@ class NefTrainer(GradientDescentTrainer):
         fuse_steps(self.optimizer, self.model)
 
     def _restore(self, model_state: dict[str, Any], state: dict[str, Any]) -> None:
-        """Restores a checkpoint, except for what only holds at the start of the next epoch."""
+        """Restores a checkpoint, except for what only applies at the start of the next epoch."""
         if "nef" not in state:
             raise ConfigurationError(
                 "trainer.type: only runs that were started with the trainer nef can be recovered with it"
@@ -252,7 +252,7 @@ class NefTrainer(GradientDescentTrainer):
             self._save_best_weights()
 
     def _check_config(self, saved: dict[str, Any]) -> None:
-        """Raises a `ConfigurationError` if the config is not the one of a checkpoint."""
+        """Raises a `ConfigurationError` if the config differs from the checkpoint's."""
         before, now = (Params(each).as_flat_dict() for each in (saved, self._config))
         for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
             if before.get(key) != now.get(key):
@@ -289,7 +289,7 @@ class NefTrainer(GradientDescentTrainer):
         return metrics
 
     def _continue_epoch(self, epoch: int) -> dict[str, float]:
-        """Returns the first epoch after a checkpoint. Its metrics are empty if some of its batches were done before."""
+        """Runs the first epoch after a checkpoint. Its metrics are empty if some of its batches were already done."""
         recovered, self._recovered = self._recovered, {}
         self._epoch_start, now = recovered["random_states"][
             dist.get_rank() if self._distributed else 0

@@ -1,1 +1,1 @@
-"""Dataset readers. Each file holds the parser of its format, the registered readers and the writers."""
+"""Dataset readers. Each file contains the parser for its format, the registered readers and the writers."""

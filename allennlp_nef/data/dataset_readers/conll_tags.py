@@ -1,4 +1,4 @@
-"""CoNLL columns: the parser and the writer of the format, and the `conll_tags` reader."""
+"""CoNLL columns: the parser and writer of the format, and the `conll_tags` reader."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from allennlp_nef.data.dataset_readers.base import (
 from allennlp_nef.data.text_files import is_json_lines, read_lines
 from allennlp_nef.errors import DataFormatError, UserError, quote
 
-# What stands in the column of the tag if a word has none.
+# The values of the tag column for words without a gold tag.
 NO_TAG = ("?", "")
 # Empty lines, and lines that start a document.
 _BOUNDARY = re.compile(r"[ \t]*(-DOCSTART-([ \t].*)?)?")
@@ -36,7 +36,7 @@ class ColumnSentence:
     lines: list[int]
     """The line number of each token, from 1."""
     separator: str = "\t"
-    """What separates the columns."""
+    """The column separator."""
 
     def to_json(self) -> dict[str, Any]:
         """Returns the fields, for `allennlp evaluate --predictions-output-file`."""
@@ -59,7 +59,7 @@ def read_columns(
 
     # Raises
 
-    `DataFormatError`: what `read_lines` raises, a token line that differs from the first one.
+    `DataFormatError`: any error of `read_lines`, or a token line that differs from the first one.
     """
 
     def is_token(line: str) -> bool:
@@ -114,11 +114,11 @@ def format_columns(
 
 
 def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
-    """Columns: those of the input file except for the tag (of a request, the word), the probabilities of all labels if
-    they were requested (JSON without blanks), the gold tag if it is known, and the predicted tag. BIOUL becomes BIO.
+    """Writes columns: those of the input file except for the tag (of a request, the word), the probabilities of all
+    labels if requested (JSON without blanks), the gold tag if known, and the predicted tag. BIOUL becomes BIO.
 
-    The columns are separated as in the input file, and by tabs if the input is a request or JSON. Then the columns
-    before that of the word are `_`.
+    Columns are separated as in the input file, or by tabs if the input is a request or JSON. In this case, the columns
+    before the word column are `_`.
     """
     answer, metadata = prediction.answer, prediction.metadata
     rows, separator = [["_"] * reader.word_column + [word] for word in metadata["words"]], "\t"
@@ -143,10 +143,10 @@ class ConllTagsReader(SentenceReader):
     """Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word, tag) and CoNLL-2003
     (word, part of speech, chunk, tag). `read_columns` describes the format. Tags may be IOB1, BIO (IOB2), BIOUL or
     BIOES; chunks are read as in `conlleval`. For the fields of an instance see `SentenceReader`; `sentence`
-    is a `ColumnSentence`. Files in `.jsonl` are JSON lines (see `read_tagged_objects`).
+    is a `ColumnSentence`. Files ending in `.jsonl` are JSON lines (see `read_tagged_objects`).
 
-    A word whose tag is `?` or empty has no gold tag and is ignored in the loss and the scores. A file without
-    the tag column is unlabeled, and a warning says so.
+    A word whose tag is `?` or empty has no gold tag and is ignored in the loss and scores. A file without the tag
+    column is unlabeled, and a warning says so.
 
     # Parameters
 

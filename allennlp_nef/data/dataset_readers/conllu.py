@@ -36,7 +36,7 @@ class ConlluSentence:
 
     path: str
     text: list[str]
-    """All lines with their line ends, including comments and the empty lines after the sentence."""
+    """All lines with their line endings, including comments and the empty lines after the sentence."""
     first_line: int
     """The line number of `text[0]`, from 1."""
     words: list[list[str]]
@@ -49,17 +49,17 @@ class ConlluSentence:
         return asdict(self)
 
     def column(self, name: str) -> list[str]:
-        """Returns the values of one of the `COLUMNS`, one for each word."""
+        """Returns the value of one of the `COLUMNS` for each word."""
         index = COLUMNS.index(name)
         return [word[index] for word in self.words]
 
     def with_columns(self, values: Mapping[str, Sequence[str]]) -> str:
-        """Returns the text with other values in some of the `COLUMNS`. All other bytes remain as they are."""
+        """Returns the text with different values in some of the `COLUMNS`. All other bytes are unchanged."""
         text = list(self.text)
         for name, column in values.items():
             index = COLUMNS.index(name)
             for number, value in zip(self.lines, column, strict=True):
-                # The line end belongs to the last column.
+                # The line ending belongs to the last column.
                 columns = text[number - self.first_line].split("\t")
                 columns[index] = value
                 text[number - self.first_line] = "\t".join(columns)
@@ -71,8 +71,8 @@ def read_conllu(path: str, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
 
     # Raises
 
-    `DataFormatError`: what `read_lines` raises; a line that does not have ten columns, an empty column, an ID that is
-    out of order, a multiword token with missing words, a sentence without words.
+    `DataFormatError`: any error of `read_lines`, a line that does not have ten columns, an empty column, an ID that is
+    out of order, a multiword token with missing words, or a sentence without words.
     """
     text: list[str] = []
     first_line, started, ended = 1, False, False
@@ -127,7 +127,7 @@ def _parse(path: str, text: list[str], first_line: int) -> ConlluSentence:
 
 
 def has_values(path: str, encoding: str, columns: Sequence[str]) -> bool:
-    """Returns whether any word of a file has a value in one of the columns. Usually the first sentence tells."""
+    """Returns whether any word of a file has a value in one of the columns. Usually, the first sentence suffices."""
     return any(
         value != UNKNOWN
         for sentence in read_conllu(path, encoding)
@@ -165,8 +165,8 @@ def tree_of(sentence: ConlluSentence) -> Tree:
 
 
 def fault_of_heads(heads: Sequence[int]) -> tuple[int, str] | None:
-    """Why the heads of the words of a sentence do not form a tree with one root: the number of a word, from 1, and a
-    message. None if they do. A head is the number of another word, or 0 for the root.
+    """Returns what keeps heads from forming a tree with one root: a word, counted from 1, and a message; None if
+    nothing. A head is the number of another word, or 0 for the root.
     """
     roots = [word for word, head in enumerate(heads, 1) if head == 0]
     if len(roots) != 1:
@@ -190,12 +190,12 @@ def _check_column(column: str) -> str:
 
 
 def write_conllu(reader: "ConlluTagsReader", prediction: Prediction) -> str:
-    """CoNLL-U: the sentence of the input file with the predicted tags in the reader's column."""
+    """Writes CoNLL-U: the sentence of the input file with the predicted tags in the reader's column."""
     return _fill_in(prediction, {reader.column: prediction.answer["tags"]})
 
 
 def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
-    """CoNLL-U: the sentence of the input file with the predicted HEAD and DEPREL."""
+    """Writes CoNLL-U: the sentence of the input file with the predicted HEAD and DEPREL."""
     answer = prediction.answer
     columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
     if "sentence" not in prediction.metadata:
@@ -215,9 +215,9 @@ class ConlluTagsReader(SentenceReader):
     JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`; `sentence` is a
     `ConlluSentence`.
 
-    A word without UPOS has no gold tag and is ignored in the loss and the scores. A file without any value in
-    the column is unlabeled, and a warning says so. The `feats` column is empty for most words of some languages, so
-    with `feats` a file is unlabeled only if it has no UPOS either.
+    A word without UPOS has no gold tag and is ignored in the loss and scores. A file without any value in the column is
+    unlabeled, and a warning says so. The `feats` column is empty for most words of some languages, so with `feats` a
+    file is unlabeled only if it has no UPOS either.
 
     # Parameters
 
@@ -252,7 +252,7 @@ class ConlluTagsReader(SentenceReader):
 
 
 class PosField(SequenceLabelField):
-    """A `SequenceLabelField` whose namespace has an unknown tag on purpose, about which AllenNLP would warn."""
+    """A `SequenceLabelField` whose namespace intentionally has an unknown tag, about which AllenNLP would warn."""
 
     __slots__: list[str] = []
     _already_warned_namespaces = {"pos"}

@@ -35,7 +35,7 @@ class LabeledTree:
         return asdict(self)
 
     def with_labels(self, labels: Sequence[str]) -> str:
-        """Returns the tree in brackets, with other labels."""
+        """Returns the tree in brackets, with different labels."""
         inside: list[list[str]] = [[] for _ in range(len(self.heads) + 1)]
         for node, (head, leaf, label) in enumerate(zip(self.heads, self.leaves, labels), 1):
             content = self.words[leaf] if leaf >= 0 else " ".join(inside[node])
@@ -90,7 +90,7 @@ class LabeledSentencesReader(TextReader):
     | `trec` | coarse and fine label, blank, question (TREC) | `LOC:city What city is it ?` |
     | `trees` | a tree in brackets; the label is that of the root (SST) | `(3 (2 a) (4 good))` |
 
-    In `blank` and `trec`, the separator is also a tab if the lines have tabs.
+    In `blank` and `trec`, the separator is a tab if the lines have tabs.
 
     An instance has the fields that AllenNLP's `basic_classifier` takes: `tokens` (`TextField`), `label` (`ClassField`,
     if it is known) and `metadata`, a dict with `words`.
@@ -146,8 +146,8 @@ class LabeledSentencesReader(TextReader):
 
 @DatasetReader.register("labeled_trees")
 class LabeledTreesReader(NefDatasetReader):
-    """Reads binary trees in brackets with a label for each node, such as the Stanford Sentiment Treebank, for the model
-    `tree_lstm`. A line is a tree; empty lines are skipped.
+    """Reads binary trees in brackets with a label for each node, such as the Stanford Sentiment Treebank, for the
+    `tree_lstm` model. A line is a tree; empty lines are skipped.
 
     An instance has the fields `tokens` (`TextField`), `leaves` and `heads` (for each node the index of its word and
     the number of its parent, both from 1, or 0), `labels` (`TagsField`, one for each node, if they are known) and
@@ -167,9 +167,9 @@ class LabeledTreesReader(NefDatasetReader):
         return len(example["tree"].words)
 
     def text_to_instance(self, tree: str | LabeledTree, has_labels: bool = False) -> Instance:
-        """The instance of a tree or its text in brackets. `has_labels` tells whether its labels are gold labels."""
+        """Returns the instance of a tree or its bracketed text. `has_labels` says whether it has gold labels."""
         tree = parse_tree(tree) if isinstance(tree, str) else tree
-        # Only gives the number of nodes to the fields that have a value for each node.
+        # Only provides the number of nodes to the fields that have a value for each node.
         nodes = text_field(tree.labels)
         leaves = [leaf + 1 for leaf in tree.leaves]
         fields: dict[str, Field] = {

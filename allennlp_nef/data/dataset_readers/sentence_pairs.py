@@ -1,4 +1,4 @@
-"""Pairs of sentences with a class or a score: parsers of SICK and SNLI, and the `sentence_pairs` reader."""
+"""Sentence pairs with a class or score: SICK and SNLI parsers, and the `sentence_pairs` reader."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from allennlp_nef.errors import DataFormatError, quote
 
 MIN_SCORE, MAX_SCORE = 1, 5
 NO_CLASS = "-"
-"""The class of a pair of SNLI whose annotators did not agree."""
+"""The class of SNLI pairs whose annotators did not agree."""
 # The columns of SICK and the fields of SNLI that are read, and their names in this module.
 _NAMES = {
     "sentence_A": "first",
@@ -36,12 +36,12 @@ def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[st
     """Yields the line number of each pair, and a dict with `first`, `second` and, if the file has them, `label` and
     `score`.
 
-    A file whose name ends in `.jsonl` has the format of SNLI, one JSON object per line. All others have the format of
-    SICK, a table whose first line has the names of the columns, separated by tabs. Empty lines are skipped.
+    A file whose name ends in `.jsonl` has the SNLI format, one JSON object per line. All others have the SICK format, a
+    tab-separated table whose first line has the column names. Empty lines are skipped.
 
     # Raises
 
-    `DataFormatError`: what `read_lines` raises, a first line without the names of the sentences, a pair without its
+    `DataFormatError`: any error of `read_lines`, a first line without the names of the sentences, a pair without its
     sentences, or a number of columns that differs from the number of names.
     """
     read = read_objects if is_json_lines(path) else _read_table
@@ -82,18 +82,18 @@ class SentencePairsReader(TextReader):
     names end in `.jsonl`).
 
     An instance has the fields `first` and `second` (`TextField`), if it is known `label` (`ClassField`) or `score`
-    (`TensorField`, from 1 to 5), and `metadata`, a dict with the words of both sentences as `sides`. Pairs of SNLI
-    whose annotators did not agree are left out, and a warning gives their number.
+    (`TensorField`, from 1 to 5), and `metadata`, a dict with the words of both sentences as `sides`. SNLI pairs whose
+    annotators did not agree are skipped, and a warning gives their number.
 
     # Parameters
 
     gold : `str`, optional (default = `"label"`)
         What the model predicts: "label" or "score".
     parses : `str`, optional (default = `None`, no trees)
-        A folder with dependency trees: for `x/train.txt` the file `train.conllu`, which contains the trees of the first
-        and the second sentence of each pair in turn. An instance then has the `first_heads` and `second_heads` fields.
+        A folder with dependency trees: for `x/train.txt`, the file `train.conllu`, with the trees of the first and
+        second sentence of each pair in turn. An instance then has the `first_heads` and `second_heads` fields.
     names : `Sequence[str]`, optional (default = `("first", "second")`)
-        The names of the fields of the sentences. The `esim` of allennlp-models expects "premise" and "hypothesis".
+        The names of the fields of the sentences. `esim` from allennlp-models expects "premise" and "hypothesis".
     tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
         See `TextReader` and `NefDatasetReader`. `max_tokens` limits the longer sentence of a pair.
     """

@@ -105,26 +105,26 @@ class LabelAttention(Seq2SeqEncoder):
 
     Cui & Zhang, "Hierarchically-Refined Label Attention Network for Sequence Labeling" (EMNLP 2019), Section 3. All
     layers share one table x^l of labels. In the paper's network, the attention of the last layer is the distribution
-    over the labels. To build it, set `attend_last` to false, so that the last layer is a BiLSTM alone, and use the tag
-    head `label_attention`, to which `nef_tagger` gives the same table.
+    over the labels. To build it, set `attend_last` to false, so the last layer is only a BiLSTM, and use the
+    `label_attention` tag head, which shares its table in a `nef_tagger`.
 
-    Padding has to be at the end of a sentence, as in AllenNLP's recurrent encoders.
+    Padding must be at the end of a sentence, as in AllenNLP's recurrent encoders.
 
     # Parameters
 
     vocab : `Vocabulary`
-        Contains the labels. AllenNLP supplies it.
+        Contains the labels. Set by AllenNLP.
     input_dim : `int`
     hidden_dim : `int`, optional (default = `400`)
         d_h, the dimension of both directions together and of a label: an even number that `num_heads` divides.
     num_layers : `int`, optional (default = `1`)
     num_heads : `int`, optional (default = `5`)
     attend_last : `bool`, optional (default = `True`)
-        Whether the last layer attends.
+        Whether the last layer also attends to the labels.
     scale_by_head : `bool`, optional (default = `False`)
         Whether scores are divided by sqrt(d_h / num_heads), as in the authors' code, or by sqrt(d_h), as in the paper.
     dropout : `float`, optional (default = `0.0`)
-        Dropout of H^w in the layers that attend.
+        Dropout of H^w in the layers that attend to the labels.
     label_namespace : `str`, optional (default = `"labels"`)
         The label namespace of the model.
     """

@@ -26,15 +26,15 @@ class NeuralEasyFirst(TracedEncoder):
     """The neural easy-first decoder: N steps of attention over the words, each of which refines a sketch of the tags.
 
     Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-First Taggers" (EMNLP 2017), Algorithm
-    2, Equations 1 to 7. It computes sketches s^N from states h and returns [h; s^N] (Eq. 6). Each sentence does min(N,
-    L) steps, as in the authors' implementation. `compose` stacks it on an `lstm` inside any model of AllenNLP.
+    2, Equations 1 to 7. It computes sketches s^N from states h and returns [h; s^N] (Eq. 6). Each sentence takes min(N,
+    L) steps, as in the authors' implementation. `compose` stacks it on an `lstm` in any AllenNLP model.
 
     # Parameters
 
     input_dim : `int`
         The dimension of h.
     sketch_update : `str`, optional (default = `"full"`)
-        "full" (NEF-F, Eq. 7) updates each word with its own vector, "single" (NEF-S, Eq. 4) all words with the same.
+        "full" (NEF-F, Eq. 7) updates each word with its own vector; "single" (NEF-S, Eq. 4) updates all words with one.
     num_steps : `int` or `"length"`, optional (default = `5`)
         N, at least 1; "length" is N = L, the length of each sentence.
     context_size : `int`, optional (default = `2`)
@@ -85,7 +85,7 @@ class NeuralEasyFirst(TracedEncoder):
         self.context_size = context_size
         self.concat_input = concat_input
         self._dropout = torch.nn.Dropout(dropout)
-        # W_cz above W_cs, so that a step is one product for both. Each is split into the columns of h and those of s.
+        # W_cz above W_cs, so a step is one product for both. Each is split into the columns for h and for s.
         window = 2 * context_size + 1
         rows = preattention_dim + sketch_dim
         self.input_weight = torch.nn.Parameter(torch.empty(rows, window * input_dim))
@@ -95,7 +95,7 @@ class NeuralEasyFirst(TracedEncoder):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initializes W_cz, W_cs and v, each as a single matrix of the paper, to Glorot uniform and biases to zero."""
+        """Initializes W_cz, W_cs and v, each as one matrix of the paper, with Glorot uniform, and biases with zero."""
         preattention_dim = len(self.attention_vector)
         fan_in = self.input_weight.size(1) + self.sketch_weight.size(1)
         for rows in (slice(preattention_dim), slice(preattention_dim, None)):

@@ -32,8 +32,8 @@ class PositionAwareSelfAttention(TracedEncoder):
         lambda = sigmoid(W_f3 tanh(W_f1 x + W_f2 s~)),  output = lambda x + (1 - lambda) s~  (Eqs. 13 and 14)
 
     The paper does not define the activation in Eq. 5; this is tanh. The constant b' of Eq. 11 does not change the
-    softmax and is left out. alpha is the sigmoid of a trained number, 1/2 at first. If a sentence has one word, it has
-    nothing to attend to, and s~ = 0.
+    softmax and is left out. alpha is the sigmoid of a trained number, 1/2 at first. The word of a one-word sentence has
+    nothing to attend to, so s~ = 0.
 
     # Parameters
 
@@ -43,7 +43,7 @@ class PositionAwareSelfAttention(TracedEncoder):
     window : `int`, optional (default = `10`)
         k, at least 1.
     mask_self : `bool`, optional (default = `True`)
-        Whether Psi contains M, so that no word attends to itself.
+        Whether Psi contains M, which keeps words from attending to themselves.
     gaussian : `bool`, optional (default = `True`)
         Whether Psi contains G, which favors nearby words.
     relative : `bool`, optional (default = `True`)
@@ -101,7 +101,7 @@ class PositionAwareSelfAttention(TracedEncoder):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initializes matrices and vectors to Glorot uniform, biases to zero and alpha to 1/2."""
+        """Initializes matrices and vectors with Glorot uniform, biases with zero, and alpha with 1/2."""
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 torch.nn.init.xavier_uniform_(parameter)
@@ -129,14 +129,14 @@ class PositionAwareSelfAttention(TracedEncoder):
         attention = self._attention(inputs, mask)
         attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)
         fused = torch.tanh(self.fusion_2(torch.tanh(self.fusion_1(attended))))
-        # 0 for words with nothing to attend to, including padding, whose input and output are therefore 0 too.
+        # 0 for words with nothing to attend to, including padding, whose input and output are therefore also 0.
         fused = fused * attention.any(-1, keepdim=True)
         gates = torch.sigmoid(self.gate_3(torch.tanh(self.gate_1(inputs) + self.gate_2(fused))))
         output = fused + gates * (inputs - fused)
         return output, EncoderTrace(attention, mask.sum(-1)) if trace else None
 
     def _attention(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """a: (batch, tokens, tokens), in float32 at least. 0 for padding, and for words with nothing to attend to."""
+        """Returns a: (batch, tokens, tokens), at least float32; 0 for padding and words with nothing to attend to."""
         positions = torch.arange(inputs.size(1), device=inputs.device)
         distances = (positions.unsqueeze(0) - positions.unsqueeze(1)).abs()  # (tokens, tokens)
         placed = inputs

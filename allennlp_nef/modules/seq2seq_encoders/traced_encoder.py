@@ -1,4 +1,4 @@
-"""The base class of encoders whose steps can be traced, and how any encoder is run."""
+"""The base class of encoders whose steps can be traced, and a function that runs any encoder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class TracedEncoder(Seq2SeqEncoder):
     step_name: ClassVar[str] = "step"
     """What a row of the trace is called."""
     needs_square_memory: ClassVar[bool] = False
-    """Whether memory grows with the square of the length of a sentence, even without a trace."""
+    """Whether memory grows with the square of the sentence length, even without a trace."""
 
     def __init__(self, input_dim: int, output_dim: int, bidirectional: bool) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class TracedEncoder(Seq2SeqEncoder):
 
 
 def parts_of(encoder: Seq2SeqEncoder) -> list[Seq2SeqEncoder]:
-    """Returns the encoders that `compose` joins, first to last; any other encoder is its own only part."""
+    """Returns the encoders that `compose` joins, in order; any other encoder is its own only part."""
     if not isinstance(encoder, ComposeEncoder):
         return [encoder]
     return [part for inner in encoder.encoders for part in parts_of(inner)]
@@ -87,7 +87,7 @@ def run_encoder(
     trace: bool = False,
     tag_scorer: TagScorer | None = None,
 ) -> tuple[torch.Tensor, EncoderTrace | None]:
-    """Runs any encoder like `TracedEncoder.encode`. The trace of a `compose` is the trace of its last part."""
+    """Calls `encode` on traced encoders and `forward` on others. The trace of a `compose` is that of its last part."""
     *first, last = parts_of(encoder)
     for part in first:
         inputs = part(inputs, mask)

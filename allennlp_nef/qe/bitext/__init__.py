@@ -4,8 +4,8 @@ Bitexts: sentences with their translations, in translators' file formats. Scores
 See `docs/quality-estimation.md` for the formats and what is added to each. Anything that an earlier review added is
 replaced; everything else is preserved, including line endings, byte order mark and encoding. Files can be compressed.
 
-The text of an XML file is what a reader sees: inline tags are dropped, but the text in them stays unless it is code in
-another format. Codes for line breaks, tabs and blocks separate words. A segment without a translation has an empty
+The text of an XML file is what a reader sees: inline tags are dropped, but the text in them is kept unless it is code
+in another format. Codes for line breaks, tabs and blocks separate words. A segment without a translation has an empty
 target. XLIFF units with `translate="no"`, their own or inherited from a group, are skipped.
 """
 
@@ -27,7 +27,7 @@ _ENDINGS = (*_XLIFF, ".tmx", ".po", *_TABLES, ".jsonl")
 
 
 def _ending(path: str) -> str:
-    """Returns the extension of a file in one of the formats, without `.gz`; empty for any other file."""
+    """Returns the extension of a bitext, without `.gz`, or "" if it is not a known format."""
     name = path.lower().removesuffix(".gz")
     return next((ending for ending in _ENDINGS if name.endswith(ending)), "")
 
@@ -84,8 +84,8 @@ def read_bitext(
 
 
 def writer_of(bitext: Bitext, path: str) -> Write:
-    """Returns the function that writes a bitext with scores: in its own format, or as a table. Raises a `UserError`
-    if two text files would be written as anything but a table."""
+    """Returns the function that writes a bitext with scores, in its own format or as a table. Raises a `UserError` for
+    two text files unless the output is a table."""
     if _ending(path) in _TABLES and _ending(bitext.path) not in _TABLES:
         return partial(write_table, segments=bitext.segments)
     if bitext.write is None:

@@ -1,4 +1,4 @@
-"""gettext PO files. They are read and written line by line, so that all other lines are unchanged."""
+"""gettext PO files. They are read and written line by line, so all other lines are unchanged."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

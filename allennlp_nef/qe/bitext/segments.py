@@ -1,4 +1,4 @@
-"""What all bitext formats share: segments, compressed files, languages and summaries of scores."""
+"""Shared by all bitext formats: segments, compressed files, languages and score summaries."""
 
 import gzip
 import re
@@ -86,7 +86,7 @@ def _opener(path: str | Path) -> Callable[..., IO[Any]]:
 
 
 def read_bytes(path: str, size: int = -1) -> bytes:
-    """Returns the content of a file, or its first bytes."""
+    """Returns the content of a file, or its first `size` bytes."""
     try:
         with _opener(path)(path, "rb") as file:
             return bytes(file.read(size))
@@ -100,14 +100,14 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def open_text(path: Path, original: str | None = None) -> IO[Any]:
-    """Opens a UTF-8 file for writing, with a byte order mark if the original has one. Line endings are written as they
-    are."""
+    """Opens a UTF-8 file for writing, with a byte order mark if the original has one. Line endings are not
+    translated."""
     has_mark = original is not None and read_bytes(original, 3) == BOM_UTF8
     return _opener(path)(path, "wt", encoding="utf-8-sig" if has_mark else "utf-8", newline="")
 
 
 def summary(answer: Answer) -> str:
-    """A summary of an answer, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"; may be empty."""
+    """Summarizes an answer, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"; may be empty."""
     names = {"hter": "predicted HTER", "expected_bad_share": "expected share of BAD words"}
     parts = [f"{names[name]} {answer[name]:.2f}" for name in names if name in answer]
     if review := answer.get("review"):

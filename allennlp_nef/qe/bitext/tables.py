@@ -51,7 +51,7 @@ def read_text_pair(source: str, target: str) -> Bitext:
 
 def _column(names: Iterable[str], wanted: Sequence[str]) -> int | None:
     """
-    Returns the index of the first of the wanted names. Only letters and digits count, so "Source text",
+    Returns the index of the first of the wanted names. Only letters and digits are compared, so "Source text",
     "source_segment" and "SOURCE (en)" all match "source".
     """
     keys = [re.sub(r"\(.*?\)|\[.*?\]|[\W_]", "", name).lower() for name in names]
@@ -60,7 +60,7 @@ def _column(names: Iterable[str], wanted: Sequence[str]) -> int | None:
 
 
 def _columns(names: Sequence[str], languages: Sequence[str | None]) -> tuple[int, int] | None:
-    """The columns of the source and the translation; None if the names do not say. Language codes are also names."""
+    """Returns the source and translation columns; None if the names are unknown. Language codes are also names."""
     codes = [[re.sub(r"[\W_]", "", code).lower()] if code else [] for code in languages]
     source, target = (
         _column(names, [*known, *own]) for known, own in zip((SOURCES, TARGETS), codes)
@@ -72,7 +72,7 @@ def read_table(path: str, source_language: str | None, target_language: str | No
     """
     Reads a table separated by tabs or, for `.csv`, by commas or semicolons. Blank lines are skipped.
 
-    The first row may name the columns. Otherwise there are two, optionally followed by those of an earlier review.
+    The first row may name the columns. Otherwise, there are two, optionally followed by those of an earlier review.
     """
     languages = (source_language, target_language)
     sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
@@ -109,7 +109,7 @@ def _is_csv(path: str) -> bool:
 
 
 def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
-    """The delimiter of a `.csv` file: one that gives known names, or else two columns, or else rows of equal length."""
+    """Detects a `.csv` delimiter: the one that gives known names, else two columns, else rows of equal length."""
 
     def rank(delimiter: str) -> tuple[bool, bool, bool]:
         try:
@@ -140,13 +140,13 @@ def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]
 
 
 def _is_annotated(cells: Sequence[str]) -> bool:
-    """Returns whether the first row of a table without names has two columns followed by those of a review."""
+    """Returns whether the first row of a table without names has two columns followed by a review's columns."""
     ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t(accept|reject)?\t.*"
     return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(ours, "\t".join(cells[2:])))
 
 
 def _values(answer: Answer) -> list[Any]:
-    """Returns the values of the `ADDED` columns: lists in error columns, and None for an empty cell."""
+    """Returns the values of the `ADDED` columns: lists in error columns, and None in empty cells."""
     scores = [round(answer[name], 4) if name in answer else None for name in ADDED[:2]]
     errors: list[Any] = [None] * 4
     if (spans := answer.get("spans")) is not None:

@@ -1,4 +1,4 @@
-"""TMX, the exchange format of translation memories."""
+"""TMX, the exchange format for translation memories."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -62,7 +62,7 @@ def _language_of(side: Any) -> str:
 
 def _choose(path: str, option: str, wanted: str | None, languages: Mapping[str, str]) -> list[str]:
     """
-    Returns the codes in the file that match the wanted language; by default, the only code.
+    Returns the codes in the file that match the requested language; by default, the only code.
 
     These are the language and its variants, such as "en" and "en-us" for "en"; if there are none, other codes for the
     same language, such as "he" for "iw"; and if there are none of these, the language without a variant, such as "en"

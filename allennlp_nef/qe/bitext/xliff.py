@@ -101,7 +101,7 @@ def _pairs_of_xliff_1(file: Any) -> Iterator[_Pair]:
 
 
 def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str]:
-    """The texts of the segments in an element, ignoring nested segments; empty if a `mid` is missing or repeated."""
+    """Returns the texts of an element's segments, without nested ones; empty if a `mid` is missing or repeated."""
     if element is None:
         return {}
     own = "local-name() = 'mrk' and @mtype = 'seg'"
@@ -126,7 +126,7 @@ def _pairs_of_xliff_2(file: Any) -> Iterator[_Pair]:
 
 
 def _annotate(pairs: Sequence[_Pair], answers: Iterable[Answer], is_1: bool) -> None:
-    """Adds a note to each unit, replacing that of an earlier review, and sets the states according to decisions."""
+    """Adds a note to each unit, replacing any from an earlier review, and sets the states according to decisions."""
     if is_1:
         own = {"from": _OWN, "annotates": "target"}
     else:

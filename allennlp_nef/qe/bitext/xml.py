@@ -10,16 +10,16 @@ from allennlp_nef.errors import DataFormatError, quote, require_extra
 from allennlp_nef.qe.bitext.segments import read_bytes, write_bytes
 
 _CODES = ("bpt", "ept", "it", "ph", "ut")  # inline elements with code in another format
-_KINDS = ("ctype", "type", "subType")  # attributes that say what a code stands for
+_KINDS = ("ctype", "type", "subType")  # attributes with the kind of a code
 _SHOWN = ("equiv-text", "equiv", "equivStart", "disp", "dispStart")  # attributes with its content
-# What separates words: codes of these kinds, such as "lb", "x-br" or "x-html-br", or with this content: whitespace,
-# tags of HTML or Office documents that break a line, and escapes as in C or RTF.
+# Codes that separate words are of these kinds, such as "lb", "x-br" or "x-html-br", or have this content: whitespace,
+# HTML or Office tags that break a line, and escapes as in C or RTF.
 _BREAK = "br|p|div|li|ul|ol|tr|t[dh]|table|hr|h[1-6]|line-?break|tab"
 _BREAK_KIND = re.compile(rf"(x-|xlf:)?(html-)?(lb|pb|lf|cr|crlf|nl|newline|{_BREAK})", re.I)
 _BREAK_CONTENT = re.compile(
     rf"^\s+$|</?(\w+:)?({_BREAK})(\s[^<>]*)?/?>|^(\{{?\\([nrt]|line|par|tab)\s?\}}?)+$", re.I
 )
-# What comes before the root element.
+# Everything before the root element.
 _PROLOG = re.compile(r"\ufeff?(\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)*", re.S)
 
 
@@ -34,7 +34,7 @@ def parse(path: str) -> Any:
     content = read_bytes(path)
     options = {"resolve_entities": False, "no_network": True, "strip_cdata": False}
     try:
-        # What comes before the root element can declare entities, so it is read with lxml's default limits.
+        # The prolog can declare entities, so it is read with lxml's default limits.
         head = etree.XMLPullParser(events=("start",), **options)
         blocks = (content[start : start + 2**16] for start in range(0, len(content), 2**16))
         while not (events := list(head.read_events())) and (block := next(blocks, b"")):
