@@ -71,11 +71,13 @@ def label_post_edits(
             tags = split_tags(" ".join(tags), [*words, EOS], where["target"], eos=True)
         rows.append(tags)
         scores.append(hter_of(words, edited))
+    if not rows:
+        raise DataFormatError(f"{translations}:1: expected at least one sentence, got none")
     write_text(Path(paths[0]), "".join(f"{' '.join(tags)}\n" for tags in rows))
     write_text(Path(paths[1]), "".join(f"{score:.6f}\n" for score in scores))
     number = sum(map(len, rows))
     return {
         "sentences": len(rows),
-        "bad": sum(tags.count(BAD) for tags in rows) / max(1, number),
-        "hter": sum(scores) / max(1, len(scores)),
+        "bad": sum(tags.count(BAD) for tags in rows) / number,
+        "hter": sum(scores) / len(scores),
     }

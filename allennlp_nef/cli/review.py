@@ -31,25 +31,36 @@ from allennlp_nef.data.text_files import read_objects
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitexts, writer_of
-from allennlp_nef.qe.bitext.segments import Answer, base_language
+from allennlp_nef.qe.bitext.segments import UNSCORED, Answer, base_language
 from allennlp_nef.qe.file_figures import compare_systems, figures_of, row_of
+from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, check_tags
 from allennlp_nef.qe.report import report_page, words_of
 from allennlp_nef.qe.review_decisions import Decision, match_decisions, read_decisions
 
 logger = logging.getLogger(__name__)
 
-_NUMBER = int | float
+
+def _is_rate(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < 1e6
+
+
+def _is_share(value: Any) -> bool:
+    return _is_rate(value) and value <= 1
+
+
 _ANSWER: dict[str, Any] = {
     **dict.fromkeys(("source", "tokens", "tags"), [str]),
-    "bad_probabilities": [_NUMBER],
-    "threshold": _NUMBER,
-    "expected_bad_share": _NUMBER,
+    "bad_probabilities": [_is_share],
+    "threshold": _is_share,
+    "expected_bad_share": _is_share,
+    "hter": _is_rate,
     "alignments": [[int]],
-    "spans": [{"start": int, "end": int, "text": str, "probability": _NUMBER}],
+    "spans": [{"start": int, "end": int, "text": str, "probability": _is_share}],
     "checks": [{"kind": str, "start": int, "end": int, "message": str}],
 }
-"""The answer fields that the report and the annotated file need, with their types. `checks` may be missing."""
-_UNSCORED: Answer = {"error": "there is no model"}
+"""The answer fields that the report and the annotated file need, with their types or tests."""
+_OPTIONAL = {"hter": 0, "checks": []}
+"""Fields that may be missing, with values that pass."""
 
 
 def _score(value: float | None) -> str:
@@ -221,7 +232,7 @@ def review(
     elif answers is not None:
         results = _read_answers(answers, bitexts, checks)
     else:
-        results = iter([_UNSCORED] * sum(len(bitext.segments) for bitext in bitexts))
+        results = iter([UNSCORED] * sum(len(bitext.segments) for bitext in bitexts))
     made = read_decisions(decisions) if decisions is not None else []
     outdated: list[Decision] = []
     if made:
@@ -322,7 +333,7 @@ def _count(
     for segment, answer in zip(segments, answers):
         rows.extend(row_of(answer))
         if "error" in answer:
-            failed.append((segment.place, answer["error"]))
+            failed.append((segment.place, answer["error"].removeprefix(f"{segment.place}: ")))
         yield answer
 
 
@@ -369,13 +380,17 @@ def _read_answers(path: str, bitexts: Sequence[Bitext], checks: bool) -> Iterato
             continue
         expected = f"{path}:{number}: expected an answer about the words of a translation"
         for name, types in _ANSWER.items():
-            if not _has_types(answer.get(name, [] if name == "checks" else None), types):
+            if not _has_types(answer.get(name, _OPTIONAL.get(name)), types):
                 raise DataFormatError(f"{expected}, got {name}: {quote(answer.get(name))}")
         if not len(answer["tokens"]) == len(answer["tags"]) == len(answer["bad_probabilities"]):
             raise DataFormatError(f"{expected}, with a tag and a probability for each token")
+        check_tags(answer["tags"], f"{path}:{number}", (OK, BAD, *SEVERITIES))
         length = len(segment.target if "offsets" in answer else " ".join(answer["tokens"]))
-        if not all(0 <= span["start"] <= span["end"] <= length for span in answer["spans"]):
-            raise DataFormatError(f"{expected}, with spans within its {length} characters")
+        for each in (*answer["spans"], *answer.get("checks", ())):
+            if not 0 <= each["start"] <= each["end"] <= length:
+                raise DataFormatError(f"{expected}, with spans within its {length} characters")
+            if each.get("severity", SEVERITIES[0]) not in SEVERITIES:
+                raise DataFormatError(f"{expected}, got the severity {quote(each['severity'])}")
         words_of(segment, answer)
         yield answer if checks else {**answer, "checks": []}
     for number, _ in answers:
@@ -383,11 +398,11 @@ def _read_answers(path: str, bitexts: Sequence[Bitext], checks: bool) -> Iterato
 
 
 def _has_types(value: Any, types: Any) -> bool:
-    """Returns whether a JSON value matches a type, `[types]` for a list, or `{name: types}` for an object."""
+    """Returns whether a JSON value has a type or passes a test, or matches `[types]` or `{name: types}`."""
     if isinstance(types, list):
         return isinstance(value, list) and all(_has_types(each, types[0]) for each in value)
     if isinstance(types, dict):
         return isinstance(value, dict) and all(
             _has_types(value.get(name), each) for name, each in types.items()
         )
-    return isinstance(value, types)
+    return isinstance(value, types) if isinstance(types, type) else types(value)

@@ -154,6 +154,11 @@ def test_outputs_replace_neither_inputs_nor_each_other(
         {"spans": [{"start": 4, "end": 3, "text": "", "probability": 1}]},
         {"expected_bad_share": float("nan")},
         {"alignments": [3]},
+        {"hter": "abc"},
+        {"hter": 10**400},
+        {"tags": ["OK", "FOO"]},
+        {"spans": [{"start": 0, "end": 3, "text": "das", "probability": 1, "severity": "x\ty"}]},
+        {"checks": [{"kind": "number", "start": -5, "end": 3, "message": "a"}]},
     ],
 )
 def test_wrong_answers_are_errors_before_anything_is_written(write_text, tmp_path, changes):

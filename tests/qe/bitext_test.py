@@ -7,6 +7,7 @@ import pytest
 
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.bitext import read_bitext, read_bitexts, writer_of
+from allennlp_nef.qe.bitext.segments import UNSCORED
 from allennlp_nef.qe.review_decisions import Decision, match_decisions
 
 etree = pytest.importorskip("lxml.etree", reason="needs the extra xliff")
@@ -210,6 +211,23 @@ class TestXliff1:
         assert canonical(got, encoding) == canonical(text, encoding)
         assert "<![CDATA[a < b]]>" in got
 
+    @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+    def test_byte_order_stays(self, read, annotate, encoding):
+        text = "\ufeff<?xml version='1.0' encoding='UTF-16'?>\n" + trans_unit("<source>ä</source>")
+        bitext = read("a.xlf", text, encoding=encoding)
+        assert annotate(bitext, {"error": "none"}).decode(encoding) == text
+
+    def test_a_unit_without_texts_can_have_a_note(self, read, annotate):
+        bitext = read("a.xlf", trans_unit("<note>a</note>"))
+        text = annotate(bitext, reviewed(bitext.segments[0], "reject", "a\x07b").add_to(UNSCORED))
+        assert [note.text for note in etree.fromstring(text).iter("note")] == ["rejected: a b", "a"]
+
+    def test_names_are_unique_without_the_state(self, read):
+        unit = '<trans-unit id="1"><source>a</source><target{}>b</target></trans-unit>'.format
+        body = unit("") + unit(' state="final"')
+        names = [each[0] for each in pairs(read("a.xlf", f'<xliff version="1.2">{body}</xliff>'))]
+        assert names == ["unit 1", "unit 1 (number 2) (final)"]
+
     def test_notes_of_an_earlier_review_are_replaced(self, read, annotate):
         bitext = read("a.xlf", XLIFF_1)
         once = annotate(bitext, answer(bitext.segments[0], "jetzt"), {"error": "none"})
@@ -393,7 +411,7 @@ class TestTables:
         "name, text, expected",
         [
             ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n',
-             'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\r\n"x\ty\t\t\t\t\t\t\t\t\r\n'),
+             'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\r\n\r\n"x\ty\t\t\t\t\t\t\t\t\r\n'),
             ("a.tsv", "\ufeffid\tTarget\tsource\n1\tc d\ta b\n2\ty\tx",
              f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\n"
              "2\ty\tx\t\t\t\t\t\t\t\t\n"),
@@ -454,7 +472,22 @@ class TestTables:
         assert first != annotate(again, none, answer(after)).decode()
 
 
-def test_scores_of_json_lines_are_fields(read, annotate):
+@pytest.mark.parametrize(
+    "name, text",
+    [("a.tsv", "source\ttarget\na\tb\n"), ("a.jsonl", '{"source": "a", "target": "b"}\n')],
+)
+def test_scores_and_decisions_stay_where_there_are_no_new_ones(read, annotate, name, text):
+    bitext = read(name, text)
+    (segment,) = bitext.segments
+    made = reviewed(segment, "reject", "no")
+    both = annotate(bitext, made.add_to(answer(segment, "b"))).decode()
+    scored = annotate(bitext, answer(segment, "b")).decode()
+    assert annotate(read("b" + name, scored), made.add_to(UNSCORED)).decode() == both
+    decided = annotate(bitext, made.add_to(UNSCORED)).decode()
+    assert annotate(read("c" + name, decided), answer(segment, "b")).decode() == both
+
+
+def test_scores_of_json_lines_are_an_object(read, annotate):
     bitext = read(
         "a.jsonl", '{"source": ["a", "b"], "tokens": ["c", "d"], "id": 7}\n{"error": "no"}\n'
     )
@@ -464,8 +497,8 @@ def test_scores_of_json_lines_are_fields(read, annotate):
     first, second = map(json.loads, lines)
     fields = {"hter": None, "expected_bad_share": 0.5, "start_ids": [2], "end_ids": [3]}
     fields |= {"errors": ["major"], "probabilities": [0.9], "decision": None, "reviewer_note": None}
-    assert first == {"source": ["a", "b"], "tokens": ["c", "d"], "id": 7, **fields}
-    assert second == {"error": "no", **dict.fromkeys(fields)}
+    assert first == {"source": ["a", "b"], "tokens": ["c", "d"], "id": 7, "allennlp_nef": fields}
+    assert second == {"error": "no", "allennlp_nef": dict.fromkeys(fields)}
 
 
 PO = """# Translators
@@ -508,6 +541,11 @@ def test_messages_of_gettext(read, annotate, end):
     assert got == text
 
 
+def test_escaped_bytes_of_gettext_are_in_its_encoding(read):
+    message = 'msgid "Send charset=ISO-8859-1"\nmsgstr "caf\\303\\251 \\xc3\\xa9\\t\\\\"\n'
+    assert pairs(read("a.po", message))[0][2] == "café é\t\\"
+
+
 @pytest.mark.parametrize(
     "name, text",
     [
@@ -534,6 +572,14 @@ def test_other_formats_can_be_written_as_tables(tmp_path, read):
         content = (tmp_path / name).read_bytes()
         text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
         assert text.splitlines()[0][:6] == "source" and f"\n{cells}" in text
+
+
+@pytest.mark.parametrize("name", ["b.tmx", "b.jsonl"])
+def test_a_copy_in_another_format_is_an_error(read, name):
+    bitext = read("a.xlf", trans_unit("<source>a</source>"))
+    assert writer_of(bitext, "b.xliff") is writer_of(bitext, "-") is bitext.write
+    with pytest.raises(UserError, match=f"^{name}: "):
+        writer_of(bitext, name)
 
 
 def test_inputs_are_files_or_pairs_of_files(tmp_path):
@@ -582,7 +628,12 @@ BILLION_LAUGHS = f'<!DOCTYPE x [<!ENTITY a "{"a" * 10}">{ENTITIES}]>\n<x version
         ("a.po", 'msgid "a"\nmsgstr "b"\nmsgstr "c"\n', "a.po:3"),
         ("a.po", 'msgid "a"\nmsgid "b"\n', "a.po:1"),
         ("a.po", "\nhello\n", "a.po:2"),
-        ("a.po", 'msgid "\xe4"\nmsgstr "b"\n', "a.po"),
+        *(
+            ("a.po", f'msgid ""\nmsgstr "Content-Type: a; charset={encoding}\\n"\n', "a.po:1")
+            for encoding in ("utf-7", "punycode", "undefined", "nothing")
+        ),
+        ("a.csv", "sep=;\na;b\n", "a.csv:1"),
+        ("a.po", 'msgid "b"\nmsgstr "\xe4"\n', "a.po:2"),
         ("a.xlf", "<xliff version='1.2'>&#xD800;</xliff>", "a.xlf:1"),
         ("a.xlf", BILLION_LAUGHS, "a.xlf:2"),
         ("a.tmx", BILLION_LAUGHS, "a.tmx:2"),

@@ -28,7 +28,7 @@ _ENDINGS = (*_XLIFF, ".tmx", ".po", *_TABLES, ".jsonl")
 
 def _ending(path: str) -> str:
     """Returns the extension of a bitext, without `.gz`, or "" if it is not a known format."""
-    name = path.lower().removesuffix(".gz")
+    name = path.removesuffix(".gz").lower()
     return next((ending for ending in _ENDINGS if name.endswith(ending)), "")
 
 
@@ -84,10 +84,13 @@ def read_bitext(
 
 
 def writer_of(bitext: Bitext, path: str) -> Write:
-    """Returns the function that writes a bitext with scores, in its own format or as a table. Raises a `UserError` for
-    two text files unless the output is a table."""
-    if _ending(path) in _TABLES and _ending(bitext.path) not in _TABLES:
+    """Returns the function that writes a bitext with scores, in its own format or as a table. Raises a `UserError` for an
+    ending of another format, and for two text files unless the output is a table."""
+    ending, own = _ending(path), _ending(bitext.path)
+    if ending in _TABLES and ending != own:
         return partial(write_table, segments=bitext.segments)
-    if bitext.write is None:
-        raise UserError(f"{path}: expected the ending {' or '.join(_TABLES)} for two text files")
+    is_own = ending in ("", own) or {ending, own} <= {*_XLIFF}
+    if bitext.write is None or not is_own:
+        endings = dict.fromkeys([*([own] if bitext.write else []), *_TABLES])
+        raise UserError(f"{path}: expected the ending {' or '.join(endings)} for {bitext.path}")
     return bitext.write

@@ -16,8 +16,14 @@ from allennlp_nef.qe.bitext.segments import (
 )
 
 _OWN = "# allennlp_nef: "  # translators' comments survive updates of a file
-_FIELD = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d\])?)\s*)?"((?:[^"\\]++|\\.)*+)"')
-_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)")
+_FIELD = re.compile(
+    r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*)?"((?:[^"\\]++|\\.)*+)"'
+)
+_BYTES = re.compile(
+    r"(?:\\(?:x[0-9A-Fa-f]{1,2}|[0-7]{1,3}))+"
+)  # of a text in the encoding of the file
+_ESCAPE = re.compile(rf"{_BYTES.pattern}|\\(.)")
+_CHARSET = re.compile(rb'"[^"\n]*Content-Type:[^"\n]*charset=([\w-]+)')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
@@ -33,13 +39,18 @@ class _Entry(NamedTuple):
 def read_po(path: str) -> Bitext:
     """Reads the messages of a file. Each plural form is a segment; obsolete messages are skipped."""
     content = read_bytes(path)
-    declared = re.search(rb"charset=([\w-]+)", content)
+    declared = _CHARSET.search(content)
     encoding = declared[1].decode() if declared and declared[1] != b"CHARSET" else "utf-8"
     try:
-        lines = content.decode(encoding).split("\n")
-    except (UnicodeDecodeError, LookupError) as error:
-        raise DataFormatError(f"{path}: expected the encoding {encoding} ({error})") from None
-    entries = list(_entries(path, lines))
+        text = content.decode(encoding)
+        is_encoding = text.encode(encoding) == content  # not so in "utf-7"
+    except (UnicodeError, LookupError) as error:
+        number = content[: getattr(error, "start", 0)].count(b"\n") + 1
+        raise DataFormatError(f"{path}:{number}: expected {encoding} ({error})") from None
+    if not is_encoding:
+        raise DataFormatError(f"{path}:1: expected an encoding of PO files, got {encoding}")
+    lines = text.split("\n")
+    entries = list(_entries(path, lines, encoding))
     header = entries[0].texts if entries and not entries[0].texts["msgid"] else {}
     language = re.search(r"^Language: *(\S+)", header.get("msgstr", ""), re.M)
     segments, starts = [], []
@@ -73,8 +84,16 @@ def read_po(path: str) -> Bitext:
     return Bitext(segments, None, language[1] if language else None, write)
 
 
-def _entries(path: str, lines: Sequence[str]) -> Iterator[_Entry]:
+def _entries(path: str, lines: Sequence[str], encoding: str) -> Iterator[_Entry]:
     """Yields the messages, including the header. Comments and obsolete messages are skipped."""
+
+    def unescape(match: re.Match[str]) -> str:
+        if match[1]:
+            return _ESCAPES.get(match[1], match[1])
+        codes = match[0].split("\\")[1:]
+        values = [int(code.lstrip("x"), 16 if code[0] == "x" else 8) & 255 for code in codes]
+        return bytes(values).decode(encoding, "replace")
+
     entries: list[_Entry] = []
     keyword = ""
     for index, line in enumerate(lines):
@@ -92,17 +111,10 @@ def _entries(path: str, lines: Sequence[str]) -> Iterator[_Entry]:
             entries.append(_Entry(index, texts := {}))
         elif match[1] in texts or (match[1] and not entries):
             raise DataFormatError(f"{path}:{index + 1}: expected msgid, got {quote(line)}")
-        texts[keyword] = texts.get(keyword, "") + _ESCAPE.sub(_unescape, match[2])
+        texts[keyword] = texts.get(keyword, "") + _ESCAPE.sub(unescape, match[2])
     for entry in entries:
         if "msgid" not in entry.texts or not any(name.startswith("msgstr") for name in entry.texts):
             raise DataFormatError(
                 f"{path}:{entry.start + 1}: expected msgid and msgstr, got one of them"
             )
         yield entry
-
-
-def _unescape(match: re.Match[str]) -> str:
-    code = match[1]
-    if code[0] == "x" or code.isdigit():
-        return chr(int(code.lstrip("x"), 16 if code[0] == "x" else 8))
-    return _ESCAPES.get(code, code)

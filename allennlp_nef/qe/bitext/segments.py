@@ -13,6 +13,7 @@ from allennlp_nef.errors import DataFormatError
 
 Answer = Mapping[str, Any]
 """The predictor's answer for a segment; `{"error": ...}` if it has no score. `review` is a `Decision`."""
+UNSCORED: Answer = {"error": "there is no model"}
 # Language codes, each with another code for the language.
 _ALIASES = dict(
     pair.split(":")
@@ -30,6 +31,9 @@ _ALIASES = dict(
         "arb:ar",
     ]
 )
+
+
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,11 @@ def open_text(path: Path, original: str | None = None) -> IO[Any]:
 
 
 def summary(answer: Answer) -> str:
-    """Summarizes an answer, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"; may be empty."""
+    """
+    Summarizes an answer, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"; may be empty.
+
+    Characters that XML does not allow become spaces.
+    """
     names = {"hter": "predicted HTER", "expected_bad_share": "expected share of BAD words"}
     parts = [f"{names[name]} {answer[name]:.2f}" for name in names if name in answer]
     if review := answer.get("review"):
@@ -119,4 +127,4 @@ def summary(answer: Answer) -> str:
         probability = f" ({span['probability']:.0%})" if "probability" in span else ""
         parts.append(f"{kind}{probability} at {place}")
     parts += [f"check: {finding['message']}" for finding in answer.get("checks", ())]
-    return "; ".join(parts)
+    return _NOT_IN_XML.sub(" ", "; ".join(parts))

@@ -4,13 +4,13 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from allennlp_nef.data.text_files import read_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.bitext.segments import Answer, Bitext, SegmentPair, open_text
+from allennlp_nef.qe.bitext.segments import UNSCORED, Answer, Bitext, SegmentPair, open_text
 from allennlp_nef.qe.files import read_parallel
 
 ADDED = (
@@ -18,6 +18,8 @@ ADDED = (
     *("decision", "reviewer_note"),
 )
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
+OWN = "allennlp_nef"
+"""The object with them in JSON lines."""
 # The names of columns and of JSON fields, in order of preference; see `_column`.
 SOURCES = ["source", "src", "original", "orig", "input"]
 TARGETS = [
@@ -73,11 +75,16 @@ def read_table(path: str, source_language: str | None, target_language: str | No
     Reads a table separated by tabs or, for `.csv`, by commas or semicolons. Blank lines are skipped.
 
     The first row may name the columns. Otherwise, there are two, optionally followed by those of an earlier review.
+    Scores and decisions of that review stay where there are no new ones.
     """
     languages = (source_language, target_language)
     sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
     dialect = {"delimiter": _delimiter(sample, languages)} if _is_csv(path) else _TSV
-    _, first = next(_rows(path, dialect), (1, []))
+    if sample and re.match("sep=.$", sample[0].strip()):
+        raise DataFormatError(
+            f"{path}:1: expected a row, got {quote(sample[0].strip())}: remove this line"
+        )
+    _, first = next(filter(_has_cells, _rows(path, dialect)), (1, []))
     named = _columns(first, languages)
     at = next((i for i in range(len(first)) if (*first[i : i + len(ADDED)],) == ADDED), len(first))
     if named is None and _is_annotated(first):
@@ -86,20 +93,29 @@ def read_table(path: str, source_language: str | None, target_language: str | No
     width = len(first) if named or at == 2 else 2
     left, right = named or (0, 1)
     segments = []
-    for number, cells in islice(_rows(path, dialect), named is not None, None):
+    rows = filter(_has_cells, _rows(path, dialect))
+    for number, cells in islice(rows, named is not None, None):
         if len(cells) != width:
-            raise DataFormatError(f"{path}:{number}: expected {width} columns, got {len(cells)}")
+            expected = f"{width} columns" if named else "2 columns, or their names in the first row"
+            raise DataFormatError(f"{path}:{number}: expected {expected}, got {len(cells)}")
         place = f"{path}:{number}"
         segments.append(SegmentPair(f"line {number}", place, cells[left], cells[right]))
 
     def write(draft: Path, answers: Iterable[Answer]) -> None:
-        names = [ADDED] if named else []
+        header = [ADDED] if named else []
         end = "\r\n" if sample[0].endswith("\r\n") else "\n"
         with open_text(draft, path) as file:
             writer = csv.writer(file, lineterminator=end, **dialect)
-            rows = _rows(path, dialect)
-            for (_, cells), added in zip(rows, chain(names, map(_cells, answers))):
-                writer.writerow([*cells[: own.start], *added, *cells[own.stop :]])
+            waiting = iter(answers)
+            for _, cells in _rows(path, dialect):
+                if cells:
+                    added = (
+                        header.pop()
+                        if header
+                        else _merged(answer := next(waiting), _cells(answer), cells[own])
+                    )
+                    cells = [*cells[: own.start], *added, *cells[own.stop :]]
+                writer.writerow(cells)
 
     return Bitext(segments, write=write)
 
@@ -126,17 +142,31 @@ def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
 
 
 def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows that are not blank, with the number of their first line."""
+    """Yields the rows with the number of their first line. Blank ones have no cells."""
     lines = (line for _, line in read_lines(path, keepends=True))
     reader = csv.reader(lines, strict=True, **dialect)
     number = 1
     try:
         for cells in reader:
-            if cells:
-                yield number, cells
+            yield number, cells
             number = reader.line_num + 1
     except csv.Error as error:
         raise DataFormatError(f"{path}:{number}: {error}") from None
+
+
+def _has_cells(row: tuple[int, list[str]]) -> bool:
+    return bool(row[1])
+
+
+def _merged(answer: Answer, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+    """Returns the values of the columns `ADDED`: those of an answer, and old ones for what it does not say."""
+    known = dict.fromkeys(ADDED, True)
+    if old and answer.get("error") == UNSCORED["error"]:
+        known |= {"hter": False, "expected_bad_share": False}
+        known |= dict.fromkeys(ADDED[2:6], "spans" in answer)
+    if old:
+        known |= dict.fromkeys(ADDED[6:], "review" in answer)
+    return [new[i] if known[name] else old[i] for i, name in enumerate(ADDED)]
 
 
 def _is_annotated(cells: Sequence[str]) -> bool:
@@ -206,11 +236,13 @@ def read_json_lines(path: str, source_language: str | None, target_language: str
             )
 
     def write(draft: Path, answers: Iterable[Answer]) -> None:
-        added = iter(answers)
+        waiting = iter(answers)
         with open_text(draft, path) as file:
             for _, line in read_lines(path, keepends=True):
                 if line.strip():
-                    fields = json.loads(line) | dict(zip(ADDED, _values(next(added))))
+                    fields, answer = json.loads(line), next(waiting)
+                    old = list(fields.get(OWN, {}).values())
+                    fields[OWN] = dict(zip(ADDED, _merged(answer, _values(answer), old)))
                     end = line[len(line.rstrip("\r\n")) :]
                     line = json.dumps(fields, ensure_ascii=False) + end
                 file.write(line)

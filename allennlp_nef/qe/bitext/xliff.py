@@ -41,9 +41,9 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
             translate = pair.unit.xpath("string(ancestor-or-self::*[@translate][1]/@translate)")
             if translate == "no" or (skip_final and pair.is_final):
                 continue
-            name = f"{prefix}unit {pair.unit.get('id')}{pair.label}{' (final)' * pair.is_final}"
+            name = f"{prefix}unit {pair.unit.get('id')}{pair.label}"
             names[name] += 1
-            name += f" (number {names[name]})" if names[name] > 1 else ""
+            name += f" (number {names[name]})" * (names[name] > 1) + " (final)" * pair.is_final
             place = f"{path}:{pair.unit.sourceline}"
             pairs.append(pair)
             segments.append(SegmentPair(name, place, pair.source, pair.target, *languages))
@@ -150,9 +150,9 @@ def _annotate(pairs: Sequence[_Pair], answers: Iterable[Answer], is_1: bool) -> 
             note = unit.makeelement(f"{namespace}note", own, unit.nsmap)
             note.text = "\n".join(lines)
             if is_1:
-                last = list(unit.iterchildren("{*}source", "{*}seg-source", "{*}target"))[-1]
-                note.tail = last.tail
-                unit.insert(unit.index(last) + 1, note)
+                texts = list(unit.iterchildren("{*}source", "{*}seg-source", "{*}target"))
+                note.tail = texts[-1].tail if texts else unit.text
+                unit.insert(unit.index(texts[-1]) + 1 if texts else 0, note)
             else:
                 if notes is None:  # before the data and the segments
                     notes = unit.makeelement(f"{namespace}notes", nsmap=unit.nsmap)

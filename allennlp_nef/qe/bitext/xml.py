@@ -1,6 +1,7 @@
 """XML files and their text. Elements are lxml elements; "{*}" matches any namespace."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -58,8 +59,10 @@ def write_xml(path: str, tree: Any, draft: Path) -> None:
     """Writes a tree with the encoding, line endings and byte order mark of the file that it was read from."""
     from lxml import etree
 
-    encoding = tree.docinfo.encoding or "utf-8"
-    original = read_bytes(path).decode(encoding)
+    content = read_bytes(path)
+    marked = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
+    encoding = marked.get(content[:2], tree.docinfo.encoding or "utf-8")
+    original = content.decode(encoding)
     serialized = etree.tostring(tree, encoding="unicode")
     text = _PROLOG.sub("", serialized, count=1).rstrip() + original[len(original.rstrip()) :]
     text = (_PROLOG.match(original) or [""])[0] + text
