@@ -89,7 +89,7 @@ reviewer's decisions. INPUT is one or more of:
 
     .xlf, .xliff, .sdlxliff, .mqxliff, .mxliff    XLIFF 1.2 and 2
     .tmx, .po                                     TMX, gettext
-    .tsv, .csv, .jsonl                            two columns, or columns or fields with names such as source and target
+    .tsv, .csv, .jsonl                            two columns, or named ones (source, target, ...)
     SOURCE TARGET                                 two text files, one sentence per line
 
 The scores come from a quality estimation model (--archive) or from its answers (--answers), one JSON object per line as

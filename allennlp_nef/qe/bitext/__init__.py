@@ -84,8 +84,8 @@ def read_bitext(
 
 
 def writer_of(bitext: Bitext, path: str) -> Write:
-    """Returns the function that writes a bitext with scores, in its own format or as a table. Raises a `UserError` for an
-    ending of another format, and for two text files unless the output is a table."""
+    """Returns the function that writes a bitext with scores, in its own format or as a table. Raises a `UserError` if
+    the path has the ending of another format, or no table is given for two text files."""
     ending, own = _ending(path), _ending(bitext.path)
     if ending in _TABLES and ending != own:
         return partial(write_table, segments=bitext.segments)
