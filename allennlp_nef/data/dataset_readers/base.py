@@ -15,6 +15,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
+from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.text_files import data_paths, read_objects
 from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
@@ -151,6 +152,12 @@ class NefDatasetReader(DatasetReader):
             logger.warning(message, *values)
 
 
+def write_text(reader: Any, prediction: Prediction) -> str:
+    """The words, each with a slash and its tag unless the tag is O."""
+    pairs = zip(prediction.metadata["words"], prediction.answer["tags"], strict=True)
+    return " ".join(word if tag == OUTSIDE else f"{word}/{tag}" for word, tag in pairs) + "\n"
+
+
 class SentenceReader(NefDatasetReader):
     """A `NefDatasetReader` of sentences with a tag for each word.
 
@@ -165,6 +172,8 @@ class SentenceReader(NefDatasetReader):
     token_indexers, max_tokens, label_namespace, encoding, max_instances
         See `NefDatasetReader`.
     """
+
+    writers: ClassVar[dict[str, Writer]] = {"text": write_text}
 
     def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

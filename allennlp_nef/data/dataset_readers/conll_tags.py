@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
@@ -13,7 +13,6 @@ from allennlp_nef.data.chunks import OUTSIDE, SCHEMES, convert_tags, split_tag
 from allennlp_nef.data.dataset_readers.base import (
     Prediction,
     SentenceReader,
-    Writer,
     read_tagged_objects,
 )
 from allennlp_nef.data.text_files import is_json_lines, read_lines
@@ -161,7 +160,7 @@ class ConllTagsReader(SentenceReader):
         See `SentenceReader` and `NefDatasetReader`.
     """
 
-    writers: ClassVar[dict[str, Writer]] = {"conll": write_conll}
+    writers = {**SentenceReader.writers, "conll": write_conll}
 
     def __init__(
         self,

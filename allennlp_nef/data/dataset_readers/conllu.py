@@ -227,7 +227,7 @@ class ConlluTagsReader(SentenceReader):
         See `SentenceReader` and `NefDatasetReader`.
     """
 
-    writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu}
+    writers = {**SentenceReader.writers, "conllu": write_conllu}
 
     def __init__(self, column: str = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -306,6 +306,11 @@ class TestWriter:
         expected = "a\tO\tB-PER\nb\tB-ORG\tI-PER\nc\tO\tB-LOC\n\n"
         assert reader.writers["conll"](reader, prediction) == expected
 
+    def test_text_has_the_tags_of_chunks(self):
+        reader = ConllTagsReader()
+        prediction = Prediction(0, {"tags": ["B-X", "O"]}, {"words": ["a", "b"], "tags": None})
+        assert reader.writers["text"](reader, prediction) == "a/B-X b\n"
+
     def test_label_probabilities_are_a_column_of_json(self):
         reader = ConllTagsReader()
         table = {"O": [0.1, 1], "B-Ä": [0.9, 1e-9]}
