@@ -16,7 +16,7 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
 
         from allennlp_nef import load
         print(load("model.tar.gz").predict("They saw her duck .")["tags"])
-        print(load("qe-en-de").predict(source="Good morning !", target="Guten Morgen !")["tags"])
+        print(load("ner-multilingual").predict("Anna Berg works in Oslo.")["spans"])
 
     # Parameters
 

@@ -1,16 +1,18 @@
-"""Trains the models that come with the package, and writes their archives, cards and scores into it.
+"""Trains the models that come with the package, scores them, and writes archives, cards and scores into the package.
 
     python benchmarks/prepare_models.py qe-multilingual --data FOLDER
-    python benchmarks/prepare_models.py qe-en-de --data FOLDER --run runs/models/qe-en-de --check
+    python benchmarks/prepare_models.py ner-multilingual --data FOLDER --run runs/models/ner-multilingual --check
 
-FOLDER has the data of MLQE-PE (CC0 1.0) in the folders mlqe-pe-en-de, mlqe-pe-ro-en and so on, with the files train.*,
-dev.* and test20.*. The models of one language pair are trained with the config `qe_nef_f_sentences_small`, which takes
-half an hour on one thread, and qe-multilingual with `qe_multilingual` in two rounds, which take two and a half hours. A
-model is calibrated on dev, and scored on the test20 of each of its pairs, with weights of 32 and of 16 bits. The
-package gets the one with 16 bits.
+FOLDER has the data:
 
-A run directory with a finished training is used as it is. `--check` compares the scores with those in the package and
-does not change the package.
+    qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with train.*, dev.* and test20.*
+    ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-train.iob2 and so on, with the sets dev and test
+    pos-multilingual   treebanks of Universal Dependencies: first/*.conllu, train/*.conllu, dev/*.conllu, test/*.conllu
+                       and zero-shot/*.conllu; the card lists them, their commits, licenses and numbers of sentences
+
+On one thread, qe-multilingual takes two and a half hours, the others take one. A model is scored on test sets as it
+comes with the package. A run directory with a finished training is used as it is. `--check` compares the scores with
+those in the package and does not change the package.
 """
 
 import argparse
@@ -22,7 +24,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from allennlp.commands.evaluate import evaluate_from_archive
@@ -30,62 +32,168 @@ from allennlp.commands.evaluate import evaluate_from_archive
 import allennlp_nef
 from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.cli.card import card
-from allennlp_nef.cli.shared import writing
 from allennlp_nef.predictors.archives import copy_archive, unpack
 from allennlp_nef.resources import trained_models
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL = "benchmarks/configs/qe_nef_f_sentences_small.jsonnet"
-MULTILINGUAL = "training_configs/qe_multilingual.jsonnet"
-CONFIGS = {"qe-en-de": SMALL, "qe-ro-en": SMALL, "qe-multilingual": MULTILINGUAL}
-ALL_PAIRS = ["en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en"]
-PAIRS = {"qe-en-de": ["en-de"], "qe-ro-en": ["ro-en"], "qe-multilingual": ALL_PAIRS}
-SCORES = {"MCC": "mcc", "F1-MULT": "f1_mult", "Pearson": "hter_pearson"}
+PAIRS = ["en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en"]
+ENTITY_SETS = ["da_ddt", "hr_set", "pt_bosque", "sk_snk", "sr_set", "sv_talbanken", "zh_gsd"]
+ENTITY_COLUMNS = {"word_column": 1, "tag_column": 2, "comment_prefix": "# "}
+TREEBANKS = [
+    "Arabic-PUD",
+    "Chinese-GSDSimp",
+    "English-EWT",
+    "Finnish-TDT",
+    "French-Sequoia",
+    "German-GSD",
+    "Japanese-GSD",
+    "Russian-GSD",
+    "Spanish-GSD",
+    "Turkish-Kenet",
+]
+UNSEEN_TREEBANKS = [
+    "Afrikaans-AfriBooms",
+    "Greek-GUD",
+    "Ukrainian-ParlaMint",
+    "Vietnamese-VTB",
+    "Welsh-CCG",
+]
 # The one with the highest mean MCC on the dev sets of eleven language pairs, four of them without training data.
-MULTILINGUAL_THRESHOLD = 0.38
-# `qe-multilingual` is trained for an epoch without aligned source words, and its adapters for another one with them.
-FIRST_ROUND = {
-    "model.pair_embedder.aligned_source": False,
-    "model.pair_embedder.alignment_layer": None,
-    "model.pair_embedder.sub_token_mode": "first",
-}
+QE_THRESHOLD = 0.38
+ADAPTERS = r"(down|up)\.weight"
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
 
 
-def train(name: str, folder: Path, run: Path, overrides: dict[str, Any]) -> None:
+class Recipe(NamedTuple):
+    """How a model is trained and scored. Paths are relative to the folder of the data."""
+
+    options: dict[str, Any]
+    """What the training changes in the config."""
+    rounds: list[dict[str, Any]]
+    """What each round of training changes, too."""
+    kept_weights: str
+    """A regular expression: the weights with which a round continues."""
+    tests: dict[str, str]
+    """The test sets, by name."""
+    scores: dict[str, str]
+    """The scores and their names in the metrics of AllenNLP."""
+    entry: dict[str, Any]
+    """The description in `models.json`."""
+
+
+RECIPES = {
+    "qe-multilingual": Recipe(
+        {
+            "train_data_path": [f"mlqe-pe-{pair}/train" for pair in PAIRS],
+            "validation_data_path": [f"mlqe-pe-{pair}/dev" for pair in PAIRS],
+        },
+        [  # an epoch without aligned source words, and another one with them
+            {
+                "model.pair_embedder.aligned_source": False,
+                "model.pair_embedder.alignment_layer": None,
+                "model.pair_embedder.sub_token_mode": "first",
+            },
+            {"trainer.optimizer.lr": 5e-4},
+        ],
+        ADAPTERS,
+        {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
+        {"MCC": "mcc", "Pearson": "hter_pearson"},
+        {
+            "task": "quality estimation",
+            "languages": sorted({code for pair in PAIRS for code in pair.split("-")}),
+            "data": f"MLQE-PE {', '.join(PAIRS)}",
+            "split": "test20",
+            "license": "CC0-1.0",
+        },
+    ),
+    "ner-multilingual": Recipe(
+        {
+            "train_data_path": [
+                *(f"{name}-ud-train.iob2" for name in ENTITY_SETS),
+                "en_ewt-ud-dev.iob2",  # there is no training set of English with an open license
+            ],
+            "validation_data_path": [f"{name}-ud-dev.iob2" for name in ENTITY_SETS],
+            **{
+                f"{reader}.{key}": value
+                for reader in ("dataset_reader", "validation_dataset_reader")
+                for key, value in ENTITY_COLUMNS.items()
+            },
+        },
+        [{}],
+        ADAPTERS,
+        {name: f"{name}-ud-test.iob2" for name in ENTITY_SETS},
+        {"F1": "f1-overall"},
+        {
+            "task": "named entities",
+            "languages": ["da", "en", "hr", "pt", "sk", "sr", "sv", "zh"],
+            "data": "Universal NER v1",
+            "split": "test",
+            "license": "CC-BY-SA-4.0",
+        },
+    ),
+    "pos-multilingual": Recipe(
+        {"train_data_path": "train/*.conllu", "validation_data_path": "dev/*.conllu"},
+        [  # the second round draws from more sentences of each treebank
+            {"train_data_path": "first/*.conllu"},
+            {"trainer.optimizer.lr": 7e-4, "data_loader.batches_per_epoch": 1400},
+        ],
+        f"{ADAPTERS}|decoder|tag_head",
+        {
+            **{name: f"test/{name}.conllu" for name in TREEBANKS},
+            **{name: f"zero-shot/{name}.conllu" for name in UNSEEN_TREEBANKS},
+        },
+        {"accuracy": "accuracy"},
+        {
+            "task": "parts of speech",
+            "languages": [
+                *["ar", "ca", "cs", "da", "de", "en", "es", "fa", "fi", "fr", "ga", "he"],
+                *["hi", "hr", "hy", "id", "it", "ja", "ka", "ko", "lt", "lv", "nl", "no"],
+                *["pl", "pt", "ro", "ru", "sk", "sl", "sv", "ta", "th", "tr", "wo", "zh"],
+            ],
+            "data": "Universal Dependencies",
+            "split": "test",
+            "license": "CC-BY-SA-4.0",
+        },
+    ),
+}
+
+
+def train(name: str, folder: Path, run: Path) -> None:
     """Trains a model on the data of a folder. Relative paths keep the folder out of the archived config."""
-    changes = overrides | {
-        f"{part}_data_path": [f"mlqe-pe-{pair}/{file}" for pair in PAIRS[name]]
-        for part, file in (("train", "train"), ("validation", "dev"))
-    }
-    command = [sys.executable, "-m", "allennlp", "train", str(ROOT / CONFIGS[name]), "-s", str(run)]
-    options = ["-o", json.dumps(changes), "--include-package", "allennlp_nef", "--recover"]
-    subprocess.run([*command, *options], check=True, cwd=folder)
+    recipe, previous = RECIPES[name], None
+    config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"
+    for number, changes in enumerate(recipe.rounds, 1):
+        directory = run if number == len(recipe.rounds) else run.with_name(f"{run.name}-{number}")
+        options = {**recipe.options, **changes}
+        if previous is not None:
+            weights = {"type": "trained_model", "archive": str(previous / "model.tar.gz")}
+            options["model.initializer"] = {"regexes": [[recipe.kept_weights, weights]]}
+        command = [sys.executable, "-m", "allennlp", "train", str(config), "-s", str(directory)]
+        command += ["-o", json.dumps(options), "--include-package", "allennlp_nef"]
+        subprocess.run(command, check=True, cwd=folder)
+        previous = directory
 
 
-def train_twice(name: str, folder: Path, run: Path) -> None:
-    """Trains a model in two rounds; the second one begins with the adapters of the first one."""
-    first = run.with_name(f"{run.name}-first")
-    train(name, folder, first, FIRST_ROUND)
-    weights = {"type": "pretrained", "weights_file_path": str(first / "model.tar.gz")}
-    initializer = {"regexes": [[r"(down|up)\.weight", weights]]}
-    train(name, folder, run, {"model.initializer": initializer, "trainer.optimizer.lr": 5e-4})
+def reader_options(name: str) -> dict[str, Any]:
+    """The options of the dataset readers with which a model is trained and scored."""
+    options = RECIPES[name].options.items()
+    return {key: value for key, value in options if "dataset_reader." in key}
 
 
-def set_threshold(archive: Path, threshold: float) -> None:
-    """Changes the threshold of an archive, and drops an initializer, which refers to another one."""
-    with tarfile.open(archive) as members:
-        model = json.load(members.extractfile("config.json"))["model"]
-    model.pop("initializer", None)
-    with writing(archive) as draft:
-        copy_archive(str(archive), draft, {**model, "threshold": threshold})
-
-
-def halve_weights(archive: Path, output: Path) -> None:
-    """Copies an archive, with weights of 16 bits. Loading converts them to 32 bits."""
+def packaged(name: str, archive: Path, output: Path) -> None:
+    """Copies an archive for the package, with weights of 16 bits, which loading converts to 32 bits, and with the
+    default columns of data files.
+    """
     with tempfile.TemporaryDirectory() as folder:
         unpack(str(archive), folder)
+        config_file = Path(folder) / "config.json"
+        config = json.loads(config_file.read_text("utf-8"))
+        config["model"].pop("initializer", None)  # refers to another archive
+        for key in reader_options(name):
+            reader, _, option = key.partition(".")
+            del config[reader][option]
+        config_file.write_text(json.dumps(config, indent=2), "utf-8")
         file = Path(folder) / "weights.th"
         weights = torch.load(file, map_location="cpu", weights_only=True)
         halves = {
@@ -98,13 +206,36 @@ def halve_weights(archive: Path, output: Path) -> None:
                 new.add(path, path.name)
 
 
-def scores_of(archive: Path, folder: Path, name: str) -> dict[str, dict[str, float]]:
-    """The scores of each language pair of a model, and their means under the name "mean"."""
-    scores = {}
-    for pair in PAIRS[name]:
-        metrics = evaluate_from_archive(str(archive), str(folder / f"mlqe-pe-{pair}" / "test20"))
-        scores[pair] = {score: round(metrics[key], 4) for score, key in SCORES.items()}
-    means = {score: mean(each[score] for each in scores.values()) for score in SCORES}
+def calibrated(archive: Path, folder: Path, output: Path) -> None:
+    """Copies an archive of `qe-multilingual` with the temperature that fits dev, and the threshold of the package."""
+    dev = RECIPES["qe-multilingual"].options["validation_data_path"]
+    fit = calibrate(str(archive), [str(folder / path) for path in dev], output=str(output))
+    options = {"temperature": fit["temperature"], "threshold": QE_THRESHOLD}
+    with tarfile.open(archive) as members:
+        model = json.load(members.extractfile("config.json"))["model"]
+    copy_archive(str(archive), str(output), {**model, **options})
+
+
+def scores_of(name: str, archive: Path, folder: Path) -> dict[str, dict[str, float]]:
+    """The scores of each test set of a model, and their means under the name "mean"."""
+    recipe, scores = RECIPES[name], {}
+    sampler = {
+        "type": "bucket",
+        "batch_size": 32,
+        "sorting_keys": ["target" if name == "qe-multilingual" else "tokens"],
+    }
+    loader = {
+        "validation_data_loader.batch_size": None,
+        "validation_data_loader.batch_sampler": sampler,
+    }
+    overrides = {**reader_options(name), **loader}
+    for test, path in recipe.tests.items():
+        metrics = evaluate_from_archive(
+            str(archive), str(folder / path), cmd_overrides=json.dumps(overrides)
+        )
+        scores[test] = {score: round(metrics[key], 4) for score, key in recipe.scores.items()}
+    seen = [values for test, values in scores.items() if test not in UNSEEN_TREEBANKS]
+    means = {score: mean(values[score] for values in seen) for score in recipe.scores}
     return {**scores, "mean": {score: round(value, 4) for score, value in means.items()}}
 
 
@@ -113,57 +244,40 @@ def add_to_package(name: str, archive: Path, scores: dict[str, float]) -> None:
     folder = Path(allennlp_nef.__file__).parent / "trained_models"
     file = folder / "models.json"
     models = json.loads(file.read_text("utf-8"))
-    models[name] = {
-        "task": "quality estimation",
-        "languages": sorted({code for pair in PAIRS[name] for code in pair.split("-")}),
-        "data": f"MLQE-PE {', '.join(PAIRS[name])}",
-        "split": "test20",
-        "license": "CC0-1.0",
-        "scores": scores,
-        "command": f"python benchmarks/prepare_models.py {name} --data FOLDER",
-    }
+    command = f"python benchmarks/prepare_models.py {name} --data FOLDER"
+    models[name] = {**RECIPES[name].entry, "scores": scores, "command": command}
     file.write_text(json.dumps(dict(sorted(models.items())), indent=2) + "\n", "utf-8")
     shutil.copyfile(archive, folder / f"{name}.tar.gz")
-    (folder / f"{name}.md").write_text(card(name), "utf-8")
+    details = ROOT / "benchmarks" / "cards" / f"{name}.md"
+    (folder / f"{name}.md").write_text(f"{card(name)}\n{details.read_text('utf-8')}", "utf-8")
 
 
 def main() -> None:
+    """Runs the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("name", choices=CONFIGS)
+    parser.add_argument("name", choices=RECIPES)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data")
     parser.add_argument("--run", type=Path, help="directory of the run (default: in runs/models)")
     parser.add_argument("--check", action="store_true", help="do not change the package")
     args = parser.parse_args()
     folder = args.data.resolve()
     run = (args.run or ROOT / "runs" / "models" / args.name).resolve()
-    if not (run / "model.tar.gz").exists():
-        if args.name == "qe-multilingual":
-            train_twice(args.name, folder, run)
-        else:
-            train(args.name, folder, run, {})
-    full, half = run / "calibrated.tar.gz", run / f"{args.name}.tar.gz"
-    dev = [str(folder / f"mlqe-pe-{pair}" / "dev") for pair in PAIRS[args.name]]
-    calibration = calibrate(str(run / "model.tar.gz"), dev, output=str(full))
+    full, archive = run / "model.tar.gz", run / f"{args.name}.tar.gz"
+    if not full.exists():
+        train(args.name, folder, run)
     if args.name == "qe-multilingual":
-        set_threshold(full, MULTILINGUAL_THRESHOLD)
-    halve_weights(full, half)
-    scores = {
-        bits: scores_of(archive, folder, args.name)
-        for bits, archive in (("32 bits", full), ("16 bits", half))
-    }
-    report = {
-        "dev": calibration["after"],
-        "cross-fitted": calibration["cross_fitted"],
-        "test20": scores,
-    }
-    print(json.dumps({"bytes": half.stat().st_size, **report}, indent=2))
+        full = run / "calibrated.tar.gz"
+        calibrated(run / "model.tar.gz", folder, full)
+    packaged(args.name, full, archive)
+    scores = scores_of(args.name, archive, folder)
+    print(json.dumps({"bytes": archive.stat().st_size, **scores}, indent=2))
     if not args.check:
-        add_to_package(args.name, half, scores["16 bits"]["mean"])
+        add_to_package(args.name, archive, scores["mean"])
         return
     for name, expected in trained_models()[args.name]["scores"].items():
-        got = scores["16 bits"]["mean"][name]
+        got = scores["mean"][name]
         if abs(got - expected) > MAX_DIFFERENCE:
             sys.exit(f"{name}: expected {expected} as in the package, got {got}")
 

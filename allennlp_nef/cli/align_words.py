@@ -28,7 +28,7 @@ not deterministic.
 --learn-aligner writes an aligner for the `aligner` option of the wmt_word_qe reader. The archive of a quality estimator
 that was trained on aligned data also contains one. --aligner uses an aligner instead of eflomal:
 
-    %(prog)s test.src test.mt --output test.src-mt.alignments --aligner qe-en-de
+    %(prog)s test.src test.mt --output test.src-mt.alignments --aligner runs/qe/model.tar.gz
 """
 
 

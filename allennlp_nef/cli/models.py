@@ -13,8 +13,8 @@ DETAILS = """
 Use the name of a model wherever a command takes an archive, and in `allennlp_nef.load`:
 
     %(prog)s
-    allennlp-nef predict qe-en-de requests.jsonl
-    allennlp-nef serve qe-en-de
+    allennlp-nef predict ner-multilingual requests.jsonl
+    allennlp-nef serve qe-multilingual
 
 Scores are percentages. A file of the same name takes precedence over a model.
 """
@@ -37,11 +37,17 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     columns: list[Column] = [
         ("name", "name", str),
         ("task", "task", str),
-        ("languages", "languages", ", ".join),
-        ("MB", "path", lambda path: f"{os.path.getsize(path) / 1e6:.1f}"),
+        ("languages", "languages", _languages),
+        ("data", "data", str),
         ("scores", "scores", _scores),
+        ("license", "license", str),
+        ("MB", "path", lambda path: f"{os.path.getsize(path) / 1e6:.1f}"),
     ]
     yield table_text(columns, [{"name": name, **model} for name, model in models.items()])
+
+
+def _languages(codes: list[str]) -> str:
+    return ", ".join(codes) if len(codes) < 10 else f"{len(codes)} languages"
 
 
 def _scores(scores: dict[str, float]) -> str:

@@ -270,7 +270,7 @@ DESCRIPTIONS = {
 
 INPUT is a data path of the model's dataset reader, or several paths joined by commas, with as many output files.
 
-    %(prog)s qe-en-de fixtures/qe/test
+    %(prog)s qe-multilingual fixtures/qe/test
     %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/test --output-file scores.json
 """,
     "predict": """Answer the requests in a file, with one JSON object per line.
@@ -278,13 +278,14 @@ INPUT is a data path of the model's dataset reader, or several paths joined by c
 INPUT has a request on each line, such as {"sentence": "Selby met Sheldon."} for a tagger, or is "-" for standard input.
 With --use-dataset-reader, it is a data path of the model's dataset reader.
 
-    %(prog)s qe-en-de requests.jsonl --output-file answers.jsonl
-    echo '{"source": "the house is small", "target": "das Haus ist klein"}' | %(prog)s qe-en-de -
+    %(prog)s qe-multilingual requests.jsonl --output-file answers.jsonl
+    echo '{"source": "the house is small", "target": "das Haus ist klein"}' | %(prog)s qe-multilingual -
 
 --predictor-args is a JSON object of any of these options:
 
-    output_format    "json" (default), "conll" or "conllu" as the data of the tagger; for quality estimation "text",
-                     "tags", "tsv", "wmt20", "wmt20_gaps", "wmt22", "wmt23-spans", "wmt25-spans" or "wmt-sentences"
+    output_format    "json" (default) or "text" (word/TAG); for taggers "conll" or "conllu", as their data; for quality
+                     estimation "tags", "tsv", "wmt20", "wmt20_gaps", "wmt22", "wmt23-spans", "wmt25-spans" or
+                     "wmt-sentences"
     input_format     "json" (default), or "text": a sentence on each line
     on_error         "stop" (default), or "skip": the answer is {"error": ...}
 """

@@ -12,7 +12,7 @@ from allennlp_nef.errors import UserError, require_extra
 SUMMARY = "Serve a model over HTTP, with a web page."
 DETAILS = (
     """
-    %(prog)s qe-en-de --port 8000
+    %(prog)s ner-multilingual --port 8000
     curl localhost:8000/predict -H 'Content-Type: application/json' \\
         -d '{"source": "the house is small", "target": "das Haus ist klein"}'
 

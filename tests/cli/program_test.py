@@ -114,7 +114,7 @@ class TestMistakes:
         [
             (["score-tags", "none", "--format", "conll"], ["none"]),
             (["train", "none.jsonnet", "-s", "runs"], ["none.jsonnet"]),
-            (["predict", "none", "requests.jsonl"], ["none", "qe-en-de"]),
+            (["predict", "none", "requests.jsonl"], ["none", "qe-multilingual"]),
             (["train", CONFIG], ["-s"]),
             (["trian"], ["trian", "train"]),
             (["score-tags", "a", "--format", "x"], ["--format", "conllu"]),
@@ -193,20 +193,20 @@ class TestMistakes:
             (["train", CONFIG, "-s", "README.md"], "README.md"),
             (["train", CONFIG, "-s", "fixtures"], "--force"),
             (["evaluate", "./fixtures", "data"], "config.json"),
-            (["evaluate", "qe-en-de", "none"], "none"),
-            (["evaluate", "qe-en-de", DEV, "--cuda-device", "9"], "GPU"),
-            (["evaluate", "qe-en-de", DEV, "--output-file", "a,b"], "equal"),
-            (["evaluate", "qe-en-de", DEV, "--weights-file", "README.md"], "weights"),
-            (["evaluate", "qe-en-de", DEV, "-o", '{"model.nothing.x": 1}'], "nothing"),
-            (["predict", "qe-en-de", "none", "--predictor-args", '{"nothing": 1}'], "nothing"),
-            (["predict", "qe-en-de", "none", "--output-file", "fixtures"], "fixtures"),
+            (["evaluate", "ARCHIVE", "none"], "none"),
+            (["evaluate", "ARCHIVE", DEV, "--cuda-device", "9"], "GPU"),
+            (["evaluate", "ARCHIVE", DEV, "--output-file", "a,b"], "equal"),
+            (["evaluate", "ARCHIVE", DEV, "--weights-file", "README.md"], "weights"),
+            (["evaluate", "ARCHIVE", DEV, "-o", '{"model.nothing.x": 1}'], "nothing"),
+            (["predict", "ARCHIVE", "none", "--predictor-args", '{"nothing": 1}'], "nothing"),
+            (["predict", "ARCHIVE", "none", "--output-file", "fixtures"], "fixtures"),
             (["check-data", "--reader", "none", "--train", "a"], "none"),
             (["build-vocab", CONFIG, "a.txt"], "output_path"),
         ],
     )
-    def test_options(self, nef, capsys, tmp_path, arguments, word):
-        run = str(tmp_path / "RUN")
-        assert nef(*(run if each == "RUN" else each for each in arguments)) == 2
+    def test_options(self, nef, capsys, tmp_path, archive_path, arguments, word):
+        paths = {"RUN": tmp_path / "RUN", "ARCHIVE": archive_path}
+        assert nef(*(paths.get(each, each) for each in arguments)) == 2
         assert word in one_line(capsys)
 
     def test_data_of_a_training_are_named_with_their_line(self, nef, tmp_path, capsys):
@@ -277,9 +277,11 @@ def test_pipes_and_devices_are_written_and_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_a_report_on_standard_output_is_all_that_is_printed(nef, tmp_path, capfd, options):
+def test_a_report_on_standard_output_is_all_that_is_printed(
+    nef, tmp_path, archive_path, capfd, options
+):
     (tmp_path / "a.tsv").write_text("source\ttarget\na\tb\n")
-    archive = ("--archive", "qe-en-de", "--output", "-")
+    archive = ("--archive", archive_path, "--output", "-")
     assert nef("review", tmp_path / "a.tsv", *archive, *options) == 0
     assert capfd.readouterr().out.rstrip().endswith("</html>")
 
