@@ -19,10 +19,8 @@ _OWN = "# allennlp_nef: "  # translators' comments survive updates of a file
 _FIELD = re.compile(
     r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*)?"((?:[^"\\]++|\\.)*+)"'
 )
-_BYTES = re.compile(
-    r"(?:\\(?:x[0-9A-Fa-f]{1,2}|[0-7]{1,3}))+"
-)  # of a text in the encoding of the file
-_ESCAPE = re.compile(rf"{_BYTES.pattern}|\\(.)")
+# Escaped bytes of a text in the encoding of the file, or an escaped character.
+_ESCAPE = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{1,2}|[0-7]{1,3}))+|\\(.)")
 _CHARSET = re.compile(rb'"[^"\n]*Content-Type:[^"\n]*charset=([\w-]+)')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 

@@ -18,8 +18,7 @@ ADDED = (
     *("decision", "reviewer_note"),
 )
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
-OWN = "allennlp_nef"
-"""The object with them in JSON lines."""
+_OWN = "allennlp_nef"  # the field of JSON lines that has them
 # The names of columns and of JSON fields, in order of preference; see `_column`.
 SOURCES = ["source", "src", "original", "orig", "input"]
 TARGETS = [
@@ -102,18 +101,18 @@ def read_table(path: str, source_language: str | None, target_language: str | No
         segments.append(SegmentPair(f"line {number}", place, cells[left], cells[right]))
 
     def write(draft: Path, answers: Iterable[Answer]) -> None:
-        header = [ADDED] if named else []
+        is_header = named is not None
         end = "\r\n" if sample[0].endswith("\r\n") else "\n"
         with open_text(draft, path) as file:
             writer = csv.writer(file, lineterminator=end, **dialect)
             waiting = iter(answers)
             for _, cells in _rows(path, dialect):
                 if cells:
-                    added = (
-                        header.pop()
-                        if header
-                        else _merged(answer := next(waiting), _cells(answer), cells[own])
-                    )
+                    if is_header:
+                        added, is_header = [*ADDED], False
+                    else:
+                        answer = next(waiting)
+                        added = _merged(answer, _cells(answer), cells[own])
                     cells = [*cells[: own.start], *added, *cells[own.stop :]]
                 writer.writerow(cells)
 
@@ -241,8 +240,8 @@ def read_json_lines(path: str, source_language: str | None, target_language: str
             for _, line in read_lines(path, keepends=True):
                 if line.strip():
                     fields, answer = json.loads(line), next(waiting)
-                    old = list(fields.get(OWN, {}).values())
-                    fields[OWN] = dict(zip(ADDED, _merged(answer, _values(answer), old)))
+                    old = list(fields.get(_OWN, {}).values())
+                    fields[_OWN] = dict(zip(ADDED, _merged(answer, _values(answer), old)))
                     end = line[len(line.rstrip("\r\n")) :]
                     line = json.dumps(fields, ensure_ascii=False) + end
                 file.write(line)
