@@ -219,16 +219,11 @@ def calibrated(archive: Path, folder: Path, output: Path) -> None:
 def scores_of(name: str, archive: Path, folder: Path) -> dict[str, dict[str, float]]:
     """The scores of each test set of a model, and their means under the name "mean"."""
     recipe, scores = RECIPES[name], {}
-    sampler = {
-        "type": "bucket",
-        "batch_size": 32,
-        "sorting_keys": ["target" if name == "qe-multilingual" else "tokens"],
-    }
-    loader = {
+    overrides = {
+        **reader_options(name),
         "validation_data_loader.batch_size": None,
-        "validation_data_loader.batch_sampler": sampler,
+        "validation_data_loader.batch_sampler": {"type": "bucket", "batch_size": 32},
     }
-    overrides = {**reader_options(name), **loader}
     for test, path in recipe.tests.items():
         metrics = evaluate_from_archive(
             str(archive), str(folder / path), cmd_overrides=json.dumps(overrides)

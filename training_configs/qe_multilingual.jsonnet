@@ -9,27 +9,17 @@ local reader = {
   target_tokenizer: tokenizer,
 };
 
-(import 'qe_transformer.jsonnet') + {
+(import 'qe_transformer.jsonnet') + (import 'parts/low_rank_adapters.libsonnet') + {
   dataset_reader+: reader,
   validation_dataset_reader+: reader,
   train_data_path: ['fixtures/qe/train'],  // one for each language pair
   validation_data_path: ['fixtures/qe/dev'],
   model+: {
-    pair_embedder+: {
+    pair_embedder+: $.adapters {
       alignment_layer: 6,  // the encoder aligns the words, in all languages
       sub_token_mode: 'avg',
-      frozen_layers:: null,
-      lora_rank: 16,
-      save_weights: false,  // the archive has the adapters, and names the encoder
     },
     sentence_score: {},
     metrics+: [{ type: 'sentence_scores' }],
   },
-  trainer+: {
-    optimizer+: { lr: 1e-3, parameter_groups:: null },
-    learning_rate_scheduler+: { cut_frac: 0.06 },
-    num_epochs: 1,
-    callbacks: [],
-  },
-  include_in_archive: [],
 }

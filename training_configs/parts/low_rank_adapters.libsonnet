@@ -1,15 +1,9 @@
-// Low-rank adapters on a frozen encoder of about 100 languages, for taggers of sentences.
+// Low-rank adapters on a frozen encoder of about 100 languages. Add `$.adapters` to the encoder.
 {
-  model+: {
-    text_field_embedder+: {
-      token_embedders+: {
-        transformer+: {
-          frozen_layers:: null,
-          lora_rank: 16,
-          save_weights: false,  // the archive has the adapters, and names the encoder
-        },
-      },
-    },
+  adapters:: {
+    frozen_layers:: null,
+    lora_rank: 16,
+    save_weights: false,  // the archive has the adapters, and names the encoder
   },
   trainer+: {
     optimizer+: { lr: 1e-3, parameter_groups:: null },
