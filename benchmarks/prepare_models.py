@@ -5,12 +5,13 @@
 
 FOLDER has the data:
 
-    qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with train.*, dev.* and test20.*
+    qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with train.*, dev.* and test20.*;
+                       errors/*/*.jsonl, the output of synthetic_errors.py (the card lists the commands)
     ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-train.iob2 and so on, with the sets dev and test
     pos-multilingual   treebanks of Universal Dependencies: first/*.conllu, train/*.conllu, dev/*.conllu, test/*.conllu
                        and zero-shot/*.conllu; the card lists them, their commits, licenses and numbers of sentences
 
-On one thread, qe-multilingual takes two and a half hours, the others take one. A model is scored on test sets as it
+On one thread, qe-multilingual takes three and a half hours, the others take one. A model is scored on test sets as it
 comes with the package. A run directory with a finished training is used as it is. `--check` compares the scores with
 those in the package and does not change the package.
 """
@@ -72,8 +73,8 @@ class Recipe(NamedTuple):
     """What the training changes in the config."""
     rounds: list[dict[str, Any]]
     """What each round of training changes, too."""
-    kept_weights: str
-    """A regular expression: the weights with which a round continues."""
+    kept_weights: list[str]
+    """Regular expressions: the weights of the previous round with which each round after the first starts."""
     tests: dict[str, str]
     """The test sets, by name."""
     scores: dict[str, str]
@@ -88,15 +89,16 @@ RECIPES = {
             "train_data_path": [f"mlqe-pe-{pair}/train" for pair in PAIRS],
             "validation_data_path": [f"mlqe-pe-{pair}/dev" for pair in PAIRS],
         },
-        [  # an epoch without aligned source words, and another one with them
+        [  # an epoch without aligned source words, another one with them, and one of synthetic errors
             {
                 "model.pair_embedder.aligned_source": False,
                 "model.pair_embedder.alignment_layer": None,
                 "model.pair_embedder.sub_token_mode": "first",
             },
             {"trainer.optimizer.lr": 5e-4},
+            {"train_data_path": "errors/*/*.jsonl", "trainer.optimizer.lr": 8e-4},
         ],
-        ADAPTERS,
+        [ADAPTERS, f"{ADAPTERS}|tag_head|sentence_score"],
         {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
         {"MCC": "mcc", "Pearson": "hter_pearson"},
         {
@@ -121,7 +123,7 @@ RECIPES = {
             },
         },
         [{}],
-        ADAPTERS,
+        [],
         {name: f"{name}-ud-test.iob2" for name in ENTITY_SETS},
         {"F1": "f1-overall"},
         {
@@ -138,7 +140,7 @@ RECIPES = {
             {"train_data_path": "first/*.conllu"},
             {"trainer.optimizer.lr": 7e-4, "data_loader.batches_per_epoch": 1400},
         ],
-        f"{ADAPTERS}|decoder|tag_head",
+        [f"{ADAPTERS}|decoder|tag_head"],
         {
             **{name: f"test/{name}.conllu" for name in TREEBANKS},
             **{name: f"zero-shot/{name}.conllu" for name in UNSEEN_TREEBANKS},
@@ -163,12 +165,13 @@ def train(name: str, folder: Path, run: Path) -> None:
     """Trains a model on the data of a folder. Relative paths keep the folder out of the archived config."""
     recipe, previous = RECIPES[name], None
     config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"
-    for number, changes in enumerate(recipe.rounds, 1):
+    rounds = zip(recipe.rounds, [None, *recipe.kept_weights], strict=True)
+    for number, (changes, kept_weights) in enumerate(rounds, 1):
         directory = run if number == len(recipe.rounds) else run.with_name(f"{run.name}-{number}")
         options = {**recipe.options, **changes}
         if previous is not None:
             weights = {"type": "trained_model", "archive": str(previous / "model.tar.gz")}
-            options["model.initializer"] = {"regexes": [[recipe.kept_weights, weights]]}
+            options["model.initializer"] = {"regexes": [[kept_weights, weights]]}
         command = [sys.executable, "-m", "allennlp", "train", str(config), "-s", str(directory)]
         command += ["-o", json.dumps(options), "--include-package", "allennlp_nef"]
         subprocess.run(command, check=True, cwd=folder)

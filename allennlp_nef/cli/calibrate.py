@@ -82,7 +82,7 @@ def calibrate(
 
     `dict[str, Any]`
         The fields of `allennlp_nef.qe.calibration.Calibration`: the `temperature`, the `threshold`, and the scores
-        `before`, `after` and `cross_fitted`. Also `archive`, `data` and `output`.
+        `before`, `after` and `cross_fitted`; and the arguments `archive`, `data` and `output`.
 
     # Raises
 

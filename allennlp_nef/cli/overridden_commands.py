@@ -196,7 +196,7 @@ class PredictManager(_PredictManager):
                 yield f"{name}:{number}", line
 
     def _requests(self) -> Iterator[tuple[str, Any]]:
-        """Each instance or request, and its place. The error of a line without a request takes its place."""
+        """Yields instances or requests, each with its place. A line that is not a request yields its error instead."""
         if self._dataset_reader is not None:
             yield from (("", instance) for instance in self._get_instance_data())
             return

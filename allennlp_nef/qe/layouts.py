@@ -204,8 +204,8 @@ def read_table(
 
     # Raises
 
-    `DataFormatError`: the table has no rows, a row has another number of columns, or header lines between the rows
-    are not as many as at the start.
+    `DataFormatError`: the table has no rows, its rows differ in the number of columns, or a repeated header differs
+    in the number of lines from the first.
     """
     header: list[int] = []
     rows: list[tuple[int, list[str]]] = []

@@ -51,8 +51,8 @@ def create_app(
         The maximum number of words in a list of requests. A text of more than 100 words counts once for each 100 words,
         because the time for alignments and traces grows with the square of its length.
     threads : `int`, optional (default = `1`)
-        The threads of torch in this process. More than one can block workers that were forked from a process that has
-        already used them, such as those of `gunicorn --preload`.
+        The number of torch threads in this process. With more than one, workers can hang if they are forked from a
+        process that has already used threads, as with `gunicorn --preload`.
     page : `str`, optional (default = `None`)
         A folder with another page.
     options

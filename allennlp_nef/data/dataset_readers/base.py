@@ -221,7 +221,8 @@ def read_tagged_objects(
 
     # Raises
 
-    `DataFormatError`: what `read_objects` raises, a token or a tag that is not a string, another number of tags.
+    `DataFormatError`: what `read_objects` raises, a token or a tag that is not a string, or a number of tags that
+    differs from the number of tokens.
     """
     is_labeled = None
     for number, value in read_objects(path, encoding):

@@ -52,7 +52,7 @@ def read_columns(
     empty line after each sentence.
 
     Columns are separated by tabs if the lines have tabs, and otherwise by blanks. All token lines must have the same
-    separator and the same number of columns. A tab at the end of all of them is ignored. Lines that match `boundary`,
+    separator and the same number of columns. If every line ends in a tab, it is ignored. Lines that match `boundary`,
     by default empty lines and those that start with `-DOCSTART-`, end a sentence. Lines that start with
     `comment_prefix` are skipped.
 

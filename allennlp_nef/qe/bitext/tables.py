@@ -61,7 +61,10 @@ def _column(names: Iterable[str], wanted: Sequence[str]) -> int | None:
 
 
 def _columns(names: Sequence[str], languages: Sequence[str | None]) -> tuple[int, int] | None:
-    """Returns the source and translation columns; None if the names are unknown. Language codes are also names."""
+    """Returns the indices of the source and translation columns, which can also be named by their language codes.
+
+    None if the names are unknown.
+    """
     codes = [[re.sub(r"[\W_]", "", code).lower()] if code else [] for code in languages]
     source, target = (
         _column(names, [*known, *own]) for known, own in zip((SOURCES, TARGETS), codes)
@@ -141,7 +144,7 @@ def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
 
 
 def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows with the number of their first line. Blank ones have no cells."""
+    """Yields the line number and the cells of each row. A blank row has no cells."""
     lines = (line for _, line in read_lines(path, keepends=True))
     reader = csv.reader(lines, strict=True, **dialect)
     number = 1
