@@ -4,9 +4,10 @@
     python benchmarks/critical_errors.py ARCHIVE --pairs en-fr.errors.jsonl en-ja.errors.jsonl
 
 FOLDER has translations.jsonl and damaged.jsonl of DEMETR (Karpinska et al., EMNLP 2022). The other files are those of
-`synthetic_errors.py`. Prints, for each kind of damage, how often a changed word is BAD (marked), how often the same
-words are BAD in the intact translation (before), and how often the damaged translation has the higher HTER (worse, 50
-is chance). Omissions count as changes of the next word or of `<EOS>`. The threshold of BAD is the one at which
+`synthetic_errors.py`. Prints, for each kind of damage, how often the damaged translation has the higher HTER (worse, 50
+is chance), how often a changed word is BAD (marked), how often the same words are BAD in the intact translation
+(before), and both of the first two with the checks of the answer: a new finding counts as a mark, and as a worse score.
+Omissions count as changes of the next word or of `<EOS>`. The threshold of BAD is the one at which
 `--intact-share` of the intact translations have a mark, or `--threshold`.
 """
 
@@ -120,18 +121,17 @@ def main() -> None:
     print(
         f"threshold {threshold:.4f}: {marked:.0%} of {len(intact)} intact have a mark, {words:.1%} of their words"
     )
-    print("| damage | number | worse | marked | before |\n|---|---:|---:|---:|---:|")
+    print("| damage | number | worse | marked | before | worse, checks | marked, checks |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     table = defaultdict(list)
     for kind, before, after in rows:
         places = changes(before["tokens"], after["tokens"])
-        hter = [answer["hter"] for answer in (before, after)]
-        table[kind].append(
-            (
-                (hter[1] > hter[0]) + 0.5 * (hter[1] == hter[0]),
-                is_marked(after, places[1], threshold),
-                is_marked(before, places[0], threshold),
-            )
-        )
+        difference = after["hter"] - before["hter"]
+        worse = 0.5 if difference == 0 else float(difference > 0)
+        marked = is_marked(after, places[1], threshold)
+        is_found = len(after["checks"]) > len(before["checks"])
+        row = worse, marked, is_marked(before, places[0], threshold)
+        table[kind].append((*row, max(worse, is_found), marked or is_found))
     critical = [kind for kind in table if kind.startswith("critical")]
     for kind, values in sorted(table.items()):
         print(

@@ -61,6 +61,8 @@ UNSEEN_TREEBANKS = [
 ]
 # The one with the highest mean MCC on the dev sets of eleven language pairs, four of them without training data.
 QE_THRESHOLD = 0.38
+# The share of the last round in the weights of `qe-multilingual`.
+QE_SHARE = 0.75
 ADAPTERS = r"(down|up)\.weight"
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
@@ -184,6 +186,34 @@ def reader_options(name: str) -> dict[str, Any]:
     return {key: value for key, value in options if "dataset_reader." in key}
 
 
+def interpolated(first: Path, second: Path, share: float, output: Path) -> None:
+    """Copies the second archive with `share` of its weights and the rest of the first one's (Wortsman et al., "Robust
+    fine-tuning of zero-shot models", CVPR 2022).
+    """
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+        unpack(str(first), other)
+        unpack(str(second), folder)
+        start, end = (
+            torch.load(Path(each) / "weights.th", map_location="cpu", weights_only=True)
+            for each in (other, folder)
+        )
+        weights = {
+            name: torch.lerp(start[name].float(), value.float(), share)
+            if value.is_floating_point()
+            else value
+            for name, value in end.items()
+        }
+        torch.save(weights, Path(folder) / "weights.th")
+        pack(folder, output)
+
+
+def pack(folder: str, output: Path) -> None:
+    """Writes the files of a folder to an archive."""
+    with tarfile.open(output, "w:gz") as archive:
+        for path in sorted(Path(folder).iterdir()):
+            archive.add(path, path.name)
+
+
 def packaged(name: str, archive: Path, output: Path) -> None:
     """Copies an archive for the package, with weights of 16 bits, which loading converts to 32 bits, and with the
     default columns of data files.
@@ -204,9 +234,7 @@ def packaged(name: str, archive: Path, output: Path) -> None:
             for name, value in weights.items()
         }
         torch.save(halves, file)
-        with tarfile.open(output, "w:gz") as new:
-            for path in sorted(Path(folder).iterdir()):
-                new.add(path, path.name)
+        pack(folder, output)
 
 
 def calibrated(archive: Path, folder: Path, output: Path) -> None:
@@ -266,8 +294,10 @@ def main() -> None:
     if not full.exists():
         train(args.name, folder, run)
     if args.name == "qe-multilingual":
-        full = run / "calibrated.tar.gz"
-        calibrated(run / "model.tar.gz", folder, full)
+        mixed, full = run / "interpolated.tar.gz", run / "calibrated.tar.gz"
+        previous = run.with_name(f"{run.name}-2") / "model.tar.gz"
+        interpolated(previous, run / "model.tar.gz", QE_SHARE, mixed)
+        calibrated(mixed, folder, full)
     packaged(args.name, full, archive)
     scores = scores_of(args.name, archive, folder)
     print(json.dumps({"bytes": archive.stat().st_size, **scores}, indent=2))

