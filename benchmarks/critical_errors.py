@@ -4,11 +4,16 @@
     python benchmarks/critical_errors.py ARCHIVE --pairs en-fr.errors.jsonl en-ja.errors.jsonl
 
 FOLDER has translations.jsonl and damaged.jsonl of DEMETR (Karpinska et al., EMNLP 2022). The other files are those of
-`synthetic_errors.py`. Prints, for each kind of damage, how often the damaged translation has the higher HTER (worse, 50
-is chance), how often a changed word is BAD (marked), how often the same words are BAD in the intact translation
-(before), and both of the first two with the checks of the answer: a new finding counts as a mark, and as a worse score.
-Omissions count as changes of the next word or of `<EOS>`. The threshold of BAD is the one at which
-`--intact-share` of the intact translations have a mark, or `--threshold`.
+`synthetic_errors.py`. Prints a table with these columns, for each kind of damage:
+
+    worse            the damaged translation has the higher HTER; chance is 50%
+    high             its HTER is above that of 95% of the intact translations
+    marked           a changed word is BAD; for an omission, the next word or `<EOS>`
+    before           the same words are BAD in the intact translation
+    worse, checks    the HTER is higher, or the checks of the answer find more
+    marked, checks   a changed word is BAD, or the checks of the answer find more
+
+The threshold of BAD is the one at which `--intact-share` of the intact translations have a mark, or `--threshold`.
 """
 
 import argparse
@@ -121,8 +126,9 @@ def main() -> None:
     print(
         f"threshold {threshold:.4f}: {marked:.0%} of {len(intact)} intact have a mark, {words:.1%} of their words"
     )
-    print("| damage | number | worse | marked | before | worse, checks | marked, checks |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    high = numpy.quantile([answer["hter"] for answer in intact], 0.95)
+    print("| damage | number | worse | high | marked | before | worse, checks | marked, checks |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
     table = defaultdict(list)
     for kind, before, after in rows:
         places = changes(before["tokens"], after["tokens"])
@@ -130,7 +136,7 @@ def main() -> None:
         worse = 0.5 if difference == 0 else float(difference > 0)
         marked = is_marked(after, places[1], threshold)
         is_found = len(after["checks"]) > len(before["checks"])
-        row = worse, marked, is_marked(before, places[0], threshold)
+        row = worse, after["hter"] > high, marked, is_marked(before, places[0], threshold)
         table[kind].append((*row, max(worse, is_found), marked or is_found))
     critical = [kind for kind in table if kind.startswith("critical")]
     for kind, values in sorted(table.items()):
