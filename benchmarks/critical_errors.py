@@ -83,6 +83,11 @@ def changes(intact: Sequence[str], damaged: Sequence[str]) -> tuple[list[int], l
     return places
 
 
+def score_of(answer: dict[str, Any]) -> float:
+    """The HTER of a translation, or what the model predicts in its place."""
+    return answer.get("hter", answer["expected_bad_share"])
+
+
 def is_marked(answer: dict[str, Any], places: Iterable[int], threshold: float) -> bool:
     """Whether one of the words is BAD."""
     bad = answer["bad_probabilities"]
@@ -126,17 +131,17 @@ def main() -> None:
     print(
         f"threshold {threshold:.4f}: {marked:.0%} of {len(intact)} intact have a mark, {words:.1%} of their words"
     )
-    high = numpy.quantile([answer["hter"] for answer in intact], 0.95)
+    high = float(numpy.quantile([*map(score_of, intact)], 0.95))
     print("| damage | number | worse | high | marked | before | worse, checks | marked, checks |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     table = defaultdict(list)
     for kind, before, after in rows:
         places = changes(before["tokens"], after["tokens"])
-        difference = after["hter"] - before["hter"]
+        difference = score_of(after) - score_of(before)
         worse = 0.5 if difference == 0 else float(difference > 0)
         marked = is_marked(after, places[1], threshold)
         is_found = len(after["checks"]) > len(before["checks"])
-        row = worse, after["hter"] > high, marked, is_marked(before, places[0], threshold)
+        row = worse, score_of(after) > high, marked, is_marked(before, places[0], threshold)
         table[kind].append((*row, max(worse, is_found), marked or is_found))
     critical = [kind for kind in table if kind.startswith("critical")]
     for kind, values in sorted(table.items()):

@@ -89,6 +89,22 @@ def test_a_part_of_the_edits_lies_between_translation_and_post_edit():
     assert all({*text.split()} <= {*mt, *post_edit} for text in texts)
 
 
+def test_the_table_of_an_estimator(pairs_run, archive_path, tmp_path, monkeypatch, capsys):
+    from critical_errors import main
+
+    pairs_run("1", "data")
+    files = map(str, sorted((tmp_path / "data").iterdir()))
+    arguments = ["critical_errors.py", str(archive_path), "--pairs", *files]
+    monkeypatch.setattr("sys.argv", arguments)
+    capsys.readouterr()
+    main()
+    first, header, _, *rows = capsys.readouterr().out.splitlines()
+    assert first.startswith("threshold 0.") and "have a mark" in first
+    assert header.startswith("| damage | number | worse | high |")
+    assert all(row.count("|") == 9 and "%" in row for row in rows)
+    assert rows[-1].startswith("| mean of all |")
+
+
 def test_the_changed_words_of_a_damage():
     from critical_errors import changes, is_marked
 
