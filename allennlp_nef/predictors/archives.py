@@ -23,7 +23,7 @@ from typing import IO, Any
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
-from allennlp.models import archival
+from allennlp.models.archival import Archive, load_archive
 from allennlp.nn.util import read_state_dict
 from allennlp.predictors import Predictor
 
@@ -85,11 +85,11 @@ def load_archive_safely(
     *,
     trust: bool = False,
     overrides: str | dict[str, Any] = "",
-) -> archival.Archive:
+) -> Archive:
     """Loads an archive. For parameters and errors, see `load_predictor`."""
     check_for_gpu(cuda_device)
     with checked_archive(path, trust=trust) as folder:
-        return archival.load_archive(folder, cuda_device, overrides)
+        return load_archive(folder, cuda_device, overrides)
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def checked_archive(path: str, *, trust: bool = False) -> Iterator[str]:
 
 def _reason(error: Exception) -> str | None:
     """Returns why AllenNLP cannot load an archive; None for bugs, and for errors raised outside of loading."""
-    if isinstance(error, ArchiveError) or not raised_in(error, archival.load_archive):
+    if isinstance(error, ArchiveError) or not raised_in(error, load_archive):
         return None
     if raised_in(error, read_state_dict):  # torch can raise any type of error for damaged files
         if isinstance(error, FileNotFoundError):

@@ -242,6 +242,20 @@ class TestTrust:
         assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 2
         assert not marker.exists() and not (tmp_path / "new").exists()
 
+    @pytest.mark.parametrize("place", ["model", "model.encoder"])
+    def test_training_starts_from_another_model(self, nef, archive, config, tmp_path, place):
+        path = str(archive())
+        start = {"type": "from_archive", "archive_file": path}
+        module = {"_pretrained": {"archive_file": path, "module_path": "encoder"}}
+        config = with_value(config, place, start if place == "model" else module)
+        config["vocabulary"] = {"type": "from_files", "directory": path}
+        config["train_data_path"] = str(ROOT / "fixtures/ner/dev.conll")
+        config["trainer"] = {"num_epochs": 1, "optimizer": "adam"}
+        config["data_loader"] = {"batch_size": 50}
+        (tmp_path / "config.jsonnet").write_text(json.dumps(config))
+        assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 0
+        assert (tmp_path / "new" / "model.tar.gz").exists()
+
     def test_a_thread_loads_safely_and_does_not_restrict_others(self, archive, run, config, marker):
         path = archive(config_json=with_value(config, "model.encoder", IMPORT))
         with checked_archive(str(run)), ThreadPoolExecutor(1) as pool:
