@@ -94,6 +94,19 @@ def is_marked(answer: dict[str, Any], places: Iterable[int], threshold: float) -
     return any(bad[min(place, len(bad) - 1)] >= threshold for place in places)
 
 
+def columns_of(
+    before: dict[str, Any], after: dict[str, Any], threshold: float, high: float
+) -> tuple[float, ...]:
+    """The columns of the table for the answers to an intact and a damaged translation."""
+    places = changes(before["tokens"], after["tokens"])
+    difference = score_of(after) - score_of(before)
+    worse = 0.5 if difference == 0 else float(difference > 0)
+    marked = is_marked(after, places[1], threshold)
+    is_found = len(after["checks"]) > len(before["checks"])
+    row = worse, score_of(after) > high, marked, is_marked(before, places[0], threshold)
+    return (*row, max(worse, is_found), marked or is_found)
+
+
 def main() -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(
@@ -136,13 +149,7 @@ def main() -> None:
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     table = defaultdict(list)
     for kind, before, after in rows:
-        places = changes(before["tokens"], after["tokens"])
-        difference = score_of(after) - score_of(before)
-        worse = 0.5 if difference == 0 else float(difference > 0)
-        marked = is_marked(after, places[1], threshold)
-        is_found = len(after["checks"]) > len(before["checks"])
-        row = worse, score_of(after) > high, marked, is_marked(before, places[0], threshold)
-        table[kind].append((*row, max(worse, is_found), marked or is_found))
+        table[kind].append(columns_of(before, after, threshold, high))
     critical = [kind for kind in table if kind.startswith("critical")]
     for kind, values in sorted(table.items()):
         print(

@@ -33,7 +33,7 @@ from allennlp.commands.evaluate import evaluate_from_archive
 import allennlp_nef
 from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.cli.card import card
-from allennlp_nef.predictors.archives import copy_archive, unpack
+from allennlp_nef.predictors.archives import unpack
 from allennlp_nef.resources import trained_models
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -218,15 +218,16 @@ def pack(folder: str, output: Path) -> None:
             archive.add(path, path.name)
 
 
-def packaged(name: str, archive: Path, output: Path) -> None:
-    """Copies an archive for the package, with weights of 16 bits, which loading converts to 32 bits, and with the
-    default columns of data files.
+def packaged(name: str, archive: Path, output: Path, changes: dict[str, Any] | None = None) -> None:
+    """Copies an archive for the package, with weights of 16 bits, which loading converts to 32 bits, with the default
+    columns of data files, and with changes to the config of the model.
     """
     with tempfile.TemporaryDirectory() as folder:
         unpack(str(archive), folder)
         config_file = Path(folder) / "config.json"
         config = json.loads(config_file.read_text("utf-8"))
         config["model"].pop("initializer", None)  # refers to another archive
+        config["model"].update(changes or {})
         for key in reader_options(name):
             reader, _, option = key.partition(".")
             del config[reader][option]
@@ -239,16 +240,6 @@ def packaged(name: str, archive: Path, output: Path) -> None:
         }
         torch.save(halves, file)
         pack(folder, output)
-
-
-def calibrated(archive: Path, folder: Path, output: Path) -> None:
-    """Copies an archive of `qe-multilingual` with the temperature that fits dev, and the threshold of the package."""
-    dev = RECIPES["qe-multilingual"].options["validation_data_path"]
-    fit = calibrate(str(archive), [str(folder / path) for path in dev], output=str(output))
-    options = {"temperature": fit["temperature"], "threshold": QE_THRESHOLD}
-    with tarfile.open(archive) as members:
-        model = json.load(members.extractfile("config.json"))["model"]
-    copy_archive(str(archive), str(output), {**model, **options})
 
 
 def scores_of(name: str, archive: Path, folder: Path) -> dict[str, dict[str, float]]:
@@ -295,14 +286,17 @@ def main() -> None:
     folder = args.data.resolve()
     run = (args.run or ROOT / "runs" / "models" / args.name).resolve()
     full, archive = run / "model.tar.gz", run / f"{args.name}.tar.gz"
+    changes = None
     if not full.exists():
         train(args.name, folder, run)
     if args.name == "qe-multilingual":
         mixed, full = run / "interpolated.tar.gz", run / "calibrated.tar.gz"
         previous = run.with_name(f"{run.name}-2") / "model.tar.gz"
         interpolated(previous, run / "model.tar.gz", QE_SHARE, mixed)
-        calibrated(mixed, folder, full)
-    packaged(args.name, full, archive)
+        dev = RECIPES[args.name].options["validation_data_path"]
+        calibrate(str(mixed), [str(folder / path) for path in dev], output=str(full))
+        changes = {"threshold": QE_THRESHOLD}
+    packaged(args.name, full, archive, changes)
     scores = scores_of(args.name, archive, folder)
     print(json.dumps({"bytes": archive.stat().st_size, **scores}, indent=2))
     if not args.check:

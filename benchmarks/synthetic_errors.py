@@ -463,16 +463,17 @@ def write(path: Path, rows: Iterable[Translation]) -> None:
 def errors_of(
     pairs: Sequence[tuple[list[str], list[str]]],
     language: Language,
-    args: argparse.Namespace,
+    num_intact: int,
+    num_errors: int,
     rng: Random,
 ) -> Iterator[Translation]:
     """Correct translations without and with errors, a part of them in both forms."""
-    intact = rng.sample(range(len(pairs)), min(args.intact, len(pairs)))
+    intact = rng.sample(range(len(pairs)), min(num_intact, len(pairs)))
     for index in intact:
         yield replace(Translation.correct(*pairs[index]), kinds=["intact"])
     # Half of the errors are made in the same sentences, so that only the error tells the two apart.
-    others = rng.sample(range(len(pairs)), min(args.errors, len(pairs)))
-    chosen = (intact + others)[: args.errors] if args.errors < len(pairs) else others
+    others = rng.sample(range(len(pairs)), min(num_errors, len(pairs)))
+    chosen = (intact + others)[:num_errors] if num_errors < len(pairs) else others
     for index in chosen:
         yield with_errors(Translation.correct(*pairs[index]), language, rng)
 
@@ -513,11 +514,11 @@ def read_mlqe(args: argparse.Namespace) -> None:
         for i in short
         if _lengths_fit(rows[i][0].source, rows[i][1])
     ]
-    write(args.output / f"{args.pair}.errors.jsonl", errors_of(pairs, target_language, args, rng))
-    args.intact, args.errors = args.intact // 2, args.errors // 2
+    errors = errors_of(pairs, target_language, args.intact, args.errors, rng)
+    write(args.output / f"{args.pair}.errors.jsonl", errors)
     turned = [(target, source) for source, target in pairs]
-    name = f"{codes[1]}-{codes[0]}.errors.jsonl"
-    write(args.output / name, errors_of(turned, source_language, args, rng))
+    errors = errors_of(turned, source_language, args.intact // 2, args.errors // 2, rng)
+    write(args.output / f"{codes[1]}-{codes[0]}.errors.jsonl", errors)
 
 
 def read_pairs(args: argparse.Namespace) -> None:
@@ -536,7 +537,8 @@ def read_pairs(args: argparse.Namespace) -> None:
         (codes[0], codes[1], [(target, source) for source, target in pairs]),
     ):
         language = Language(code, [target for _, target in turned])
-        write(args.output / f"{other}-{code}.errors.jsonl", errors_of(turned, language, args, rng))
+        errors = errors_of(turned, language, args.intact, args.errors, rng)
+        write(args.output / f"{other}-{code}.errors.jsonl", errors)
 
 
 def _lengths_fit(source: list[str], target: list[str]) -> bool:

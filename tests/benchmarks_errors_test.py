@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tests.conftest import ROOT
+pytestmark = pytest.mark.usefixtures("benchmarks")
 
 PAIRS = [
     ("The 12 houses in Berlin are not old.", "Die 12 Häuser in Berlin sind nicht alt."),
@@ -13,11 +13,6 @@ PAIRS = [
     ("He never sleeps before midnight.", "Er schläft nie vor Mitternacht."),
     ("Water boils at 100 degrees.", "Wasser kocht bei 100 Grad."),
 ]
-
-
-@pytest.fixture(autouse=True)
-def benchmarks(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
 @pytest.fixture

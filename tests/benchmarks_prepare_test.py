@@ -4,12 +4,8 @@ import pytest
 import torch
 
 from allennlp_nef import load
-from tests.conftest import ROOT
 
-
-@pytest.fixture(autouse=True)
-def benchmarks(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+pytestmark = pytest.mark.usefixtures("benchmarks")
 
 
 def test_an_archive_with_weights_of_16_bits(archive_path, tmp_path):

@@ -17,8 +17,7 @@ FILES = {"train": "a", "dev": "b", "test": "c"}
 
 
 @pytest.fixture
-def results(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def results(benchmarks):
     import results
 
     return results

@@ -57,6 +57,12 @@ def write_text(tmp_path):
 
 
 @pytest.fixture
+def benchmarks(monkeypatch):
+    """The programs in benchmarks/ can be imported."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+
+@pytest.fixture
 def offline(monkeypatch):
     """Any network connection is an error."""
 
