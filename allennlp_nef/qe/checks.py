@@ -46,8 +46,8 @@ _PLACEHOLDER = re.compile(
     r"\{\{[\w.]+\}\}|\$?\{[\w.]*\}|%(?:\d+\$|\(\w+\))?(?:\.\d+)?[sdif@](?!\w)|%[A-Za-z_]\w*%"
     rf"|{_TAG}|&(?:\w+|#\w+);"
 )
-_CODE = re.compile(r"`[^`]*`|\S*(?:[={}_\\|<>]|\w\(|::|--|/)\S*")
-_LABEL = re.compile(r"^\s*\w{1,2}[.)]*\)|[:;]-?[()]", re.MULTILINE)  # a) or :-)
+_CODE = re.compile(r"`[^`]*`|(?<![^\s`])\S*(?:[={}_\\|<>]|\w\(|::|--|/)\S*")
+_LABEL = re.compile(r"^[^\S\n]*\w{1,2}[.)]*\)|[:;]-?[()]", re.MULTILINE)  # a) or :-)
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("«", "»"), ("「", "」"), ("《", "》"))
 _ASCII_BRACKETS = str.maketrans("（）［］｛｝", "()[]{}")
 _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
@@ -99,7 +99,9 @@ def _are_equal(first: Decimal, second: Decimal) -> bool:
     scale = high / low if low else low
     is_scaled = scale >= 1000 and scale == Decimal(10) ** scale.adjusted()
     return (
-        is_scaled or (high - low == 12 and high <= 24) or (high >= 1000 and high % 100 == low > 0)
+        is_scaled
+        or (high - low == 12 and high <= 24)
+        or (1000 <= high < 10_000 and high % 100 == low > 0)
     )
 
 

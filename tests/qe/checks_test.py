@@ -13,6 +13,7 @@ FOUND = [
     ("number", "超1000万千瓦", "more than 20 million kilowatts", "20"),
     ("number", "Call 4711 now", "Rufen Sie jetzt an", ""),
     ("number", "F-35, 12 planes", "F-35, 21 Flugzeuge", "21"),
+    ("number", "In 2012", "Im Jahr " + 40 * "1", 40 * "1"),
     ("untranslated", "The house is red.", "The house is red.", "The house is red."),
     ("untranslated", "这座房子是红色的。", "这座房子是红色的。", "这座房子是红色的。"),
     ("untranslated", "घर लाल रंग का है", "घर लाल रंग का है", "घर लाल रंग का है"),
@@ -123,7 +124,18 @@ def test_each_kind_has_cases_and_findings_are_sorted():
     assert [f.start for f in findings] == sorted(f.start for f in findings)
 
 
-@pytest.mark.parametrize("text", ["9" * 5000, "1,000," * 500, "<a " * 2000, "{" * 5000, "a " * 900])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9" * 5000,
+        "1,000," * 500,
+        "<a " * 2000,
+        "{" * 5000,
+        "a " * 900,
+        "x" * 100_000,
+        "\n" * 100_000,
+    ],
+)
 def test_long_texts_are_checked(text):
     check(text, text)
     check(text, f"x {text}")
