@@ -178,8 +178,8 @@ def train(name: str, folder: Path, run: Path) -> None:
         if previous is not None:
             weights = {"type": "trained_model", "archive": str(previous / "model.tar.gz")}
             options["model.initializer"] = {"regexes": [[kept_weights, weights]]}
-        command = [sys.executable, "-m", "allennlp", "train", str(config), "-s", str(directory)]
-        command += ["-o", json.dumps(options), "--include-package", "allennlp_nef"]
+        command = [sys.executable, "-m", "allennlp_nef", "train", str(config), "-s", str(directory)]
+        command += ["-o", json.dumps(options)]
         subprocess.run(command, check=True, cwd=folder)
         previous = directory
 
