@@ -123,6 +123,8 @@ def main() -> None:
     damages = list(generated(args.pairs))
     if args.demetr:
         damages += demetr(args.demetr, args.limit)
+    if not damages:
+        parser.error("expected damaged translations in --demetr or --pairs, got none")
     predictor: Any = load(args.archive)
     pairs = {
         (json.dumps(d.source), json.dumps(text)): (d.source, text)

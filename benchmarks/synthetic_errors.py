@@ -29,7 +29,7 @@ from typing import Any
 
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.qe.files import read_parallel
-from allennlp_nef.qe.layouts import BAD, OK
+from allennlp_nef.qe.layouts import BAD, OK, split_tags
 from allennlp_nef.qe.post_edits import hter_of, tags_of
 
 LISTS: dict[str, dict[str, Any]] = json.loads(
@@ -484,10 +484,11 @@ def read_mlqe(args: argparse.Namespace) -> None:
     files = {part: f"{args.paths[0]}.{part}" for part in ("src", "mt", "pe", "tags", "hter")}
     rng = random.Random(f"{args.seed} {args.pair}")
     rows = []
-    for lines, _ in read_parallel(files):
+    for lines, where in read_parallel(files):
         source, mt, post_edit = (lines[part].split() for part in ("src", "mt", "pe"))
         if source and mt and post_edit:
-            row = Translation(source, mt, lines["tags"].split(), float(lines["hter"]) * len(mt))
+            tags = split_tags(lines["tags"], mt, where["tags"], "target_and_gaps")
+            row = Translation(source, mt, tags, float(lines["hter"]) * len(mt))
             rows.append((row, post_edit))
     source_language = Language(codes[0], [row.source for row, _ in rows])
     target_language = Language(codes[1], [post_edit for _, post_edit in rows])
@@ -530,7 +531,7 @@ def read_pairs(args: argparse.Namespace) -> None:
         sides = [[token.text for token in tokenizer.tokenize(line)] for line in lines.values()]
         if all(sides) and max(map(len, sides)) <= 2 * args.max_words:
             pairs.append((sides[0], sides[1]))
-    pairs = pairs[: args.first] if args.first else pairs
+    pairs = pairs[: args.first]
     rng = random.Random(f"{args.seed} {args.pair}")
     for code, other, turned in (
         (codes[1], codes[0], pairs),
@@ -562,9 +563,18 @@ def main() -> None:
     add("--partial", type=int, default=500, help="number of partly edited ones (default: 500)")
     add("--intact", type=int, default=300, help="number of correct translations (default: 300)")
     add("--errors", type=int, default=700, help="number of those with errors (default: 700)")
-    add("--max-words", type=int, default=30, help="leave longer sentences out (default: 30)")
+    add(
+        "--max-words",
+        type=int,
+        default=30,
+        help="leave longer sentences out (default: 30; pairs: twice as many)",
+    )
     add("--first", type=int, help="use only the first pairs of the files")
     args = parser.parse_args()
+    if args.pair.count("-") != 1:
+        parser.error(f"pair: expected two languages such as en-de, got {args.pair}")
+    if len(args.paths) != (2 if args.command == "pairs" else 1):
+        parser.error("paths: expected a prefix for mlqe, two files for pairs")
     {"mlqe": read_mlqe, "pairs": read_pairs}[args.command](args)
 
 

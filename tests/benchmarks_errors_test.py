@@ -1,9 +1,12 @@
 """The errors that benchmarks/synthetic_errors.py makes, and how benchmarks/critical_errors.py counts them."""
 
+import importlib
 import json
 import random
 
 import pytest
+
+from allennlp_nef.errors import DataFormatError
 
 pytestmark = pytest.mark.usefixtures("benchmarks")
 
@@ -47,6 +50,33 @@ def test_lines_are_training_data_with_a_tag_for_each_word_and_gap(pairs_run):
             assert len(row["tags"]) == 2 * len(row["target"]) + 1
             assert ("BAD" in row["tags"]) == (row["kinds"] != ["intact"])
             assert (row["hter"] > 0) == (row["kinds"] != ["intact"])
+
+
+def test_tags_must_fit_the_translation(tmp_path, monkeypatch):
+    from synthetic_errors import main
+
+    lines = {"src": "a b", "mt": "A B", "pe": "A C", "tags": "OK BAD", "hter": "0.5"}
+    for part, line in lines.items():
+        (tmp_path / f"train.{part}").write_text(f"{line}\n")
+    arguments = ["mlqe", "en-de", f"{tmp_path}/train", "--output", f"{tmp_path}/out"]
+    monkeypatch.setattr("sys.argv", ["synthetic_errors.py", *arguments])
+    with pytest.raises(DataFormatError, match=r"train\.tags:1: "):
+        main()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["synthetic_errors", "pairs", "en-de", "sentences.en", "--output", "out"],
+        ["synthetic_errors", "mlqe", "ende", "train", "--output", "out"],
+        ["critical_errors", "qe-multilingual"],
+    ],
+)
+def test_arguments_that_do_not_fit_end_with_status_2(arguments, monkeypatch):
+    monkeypatch.setattr("sys.argv", arguments)
+    with pytest.raises(SystemExit) as error:
+        importlib.import_module(arguments[0]).main()
+    assert error.value.code == 2
 
 
 @pytest.mark.parametrize("kind", ["number", "negation", "omission", "untranslated", "spelling"])
