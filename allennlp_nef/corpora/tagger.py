@@ -21,7 +21,8 @@ FIELDS = {
     "chunks": ("tokens", "tags", "probabilities", "spans", "offsets"),
     "word_qe": (
         *("tokens", "tags", "bad_probabilities", "threshold", "threshold_from", "alignments"),
-        *("alignments_from", "spans", "hter", "expected_bad_share", "offsets", "checks"),
+        *("alignments_from", "spans", "hter", "expected_bad_share", "source_bad_probabilities"),
+        *("offsets", "checks"),
     ),
 }
 
@@ -187,7 +188,10 @@ def arrow_types(task: str) -> dict[str, "pyarrow.DataType"]:
     finding = {"kind": text, "start": count, "end": count, "message": text}
     return {
         **dict.fromkeys(("tokens", "tags"), pyarrow.list_(text)),
-        **dict.fromkeys(("probabilities", "bad_probabilities"), pyarrow.list_(number)),
+        **dict.fromkeys(
+            ("probabilities", "bad_probabilities", "source_bad_probabilities"),
+            pyarrow.list_(number),
+        ),
         **dict.fromkeys(("threshold", "hter", "expected_bad_share"), number),
         **dict.fromkeys(("alignments", "offsets"), pairs),
         "uncertain": pyarrow.list_(count),

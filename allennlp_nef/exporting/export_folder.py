@@ -117,7 +117,7 @@ def settings_of(
             "tagged": dataset_reader.tagged,
             "eos": dataset_reader.eos,
             "bad_ids": model.bad_ids,
-            "has_hter": model.sentence_score is not None,
+            "outputs": tagger.outputs,
             "temperature": model.temperature,
             "threshold": model.threshold_or_default,
         }

@@ -26,7 +26,7 @@ from allennlp_nef.nn.sketching import SketchState, attention_and_update, sketch,
 from allennlp_nef.nn.util import exclude_scores, zero_padding
 from allennlp_nef.pretrained.token_embedder import WordPiecesEmbedder
 from allennlp_nef.pretrained.transformer import PretrainedTransformer
-from allennlp_nef.qe.model import WordQeTagger
+from allennlp_nef.qe.model import WordQeTagger, source_bad_probabilities
 from allennlp_nef.qe.pair_embedders import AlignedPairEmbedder, TransformerPairEmbedder
 
 TextField = dict[str, dict[str, Tensor]]
@@ -66,6 +66,13 @@ class ExportableTagger(torch.nn.Module):
         self.eval()
 
     @property
+    def outputs(self) -> list[str]:
+        """What the model predicts of `hter`, (batch,), and `source_bad_probabilities`, (batch, source words)."""
+        has_score = self.is_qe and self.model.sentence_score is not None
+        aligns_words = self.is_qe and self.model.pair_embedder.aligns_words
+        return ["hter"] * has_score + ["source_bad_probabilities"] * aligns_words
+
+    @property
     def reader(self) -> PretrainedTransformer | None:
         """The pretrained transformer of the model."""
         readers = (each for each in self.modules() if isinstance(each, PretrainedTransformer))
@@ -83,8 +90,7 @@ class ExportableTagger(torch.nn.Module):
         # Returns
 
         `tuple[Tensor, ...]`
-            The scores of the labels, (batch, tokens, labels), and if the model predicts them the scores of the
-            sentences, (batch,).
+            The scores of the labels, (batch, tokens, labels), and the `outputs`.
         """
         nested: dict[str, Any] = {}
         for name, tensor in fields.items():
@@ -93,16 +99,21 @@ class ExportableTagger(torch.nn.Module):
             for key in path:
                 parent = parent.setdefault(key, {})
             parent[last] = tensor
-        vectors, mask = self.embed(**nested)
+        vectors, mask, weights = self.embed(**nested)
         states = zero_padding(vectors, mask)
         for part in filter(None, (self.encoder, self.decoder)):
             states = part(states, mask)
         scores = self.model.tag_head.scores(states)
-        if not self.is_qe or self.model.sentence_score is None:
-            return (scores,)
-        table = self.model.tag_head.probabilities(scores, mask)
-        logits = self.model.sentence_score(states, mask, self.model.bad_probabilities(table))
-        return scores, logits.sigmoid()
+        outputs = [scores]
+        if self.outputs:
+            table = self.model.tag_head.probabilities(scores, mask)
+        if "hter" in self.outputs:
+            logits = self.model.sentence_score(states, mask, self.model.bad_probabilities(table))
+            outputs.append(logits.sigmoid())
+        if "source_bad_probabilities" in self.outputs:
+            bad = self.model.bad_probabilities(self.model.calibrated(table))
+            outputs.append(source_bad_probabilities(bad, weights, mask))
+        return tuple(outputs)
 
 
 class ExportableWords(torch.nn.Module):
@@ -117,8 +128,8 @@ class ExportableWords(torch.nn.Module):
                 raise unsupported(f"{name}.{key}", each, "embedding, affixes or word_pieces")
         self.embedder = embedder
 
-    def forward(self, tokens: TextField) -> tuple[Tensor, Tensor]:
-        """Returns the word vectors, (batch, tokens, dim), and their mask."""
+    def forward(self, tokens: TextField) -> tuple[Tensor, Tensor, None]:
+        """Returns the word vectors, (batch, tokens, dim), and their mask, and no alignment weights."""
         vectors = []
         for key in self.embedder._ordered_embedder_keys:
             embedder, field = self.embedder._token_embedders[key], tokens[key]
@@ -126,7 +137,7 @@ class ExportableWords(torch.nn.Module):
                 vectors.append(pooled_words(embedder, states_of(embedder, field), field))
             else:
                 vectors.append(embedder(**field))
-        return torch.cat(vectors, -1), get_text_field_mask(tokens)
+        return torch.cat(vectors, -1), get_text_field_mask(tokens), None
 
 
 class ExportablePairs(torch.nn.Module):
@@ -145,8 +156,8 @@ class ExportablePairs(torch.nn.Module):
 
     def forward(
         self, source: TextField, target: TextField, **fields: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Returns the vectors of the tagged words, (batch, tokens, dim), and their mask."""
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Returns the vectors of the tagged words, (batch, tokens, dim), their mask, and the alignment weights."""
         embedder = self.embedder
         if isinstance(embedder, AlignedPairEmbedder):
             return embedder(source, target, **fields)
@@ -157,7 +168,8 @@ class ExportablePairs(torch.nn.Module):
         )
         mask, source_mask = (side["counts"] > 0 for side in (words, source_words))
         alignments = fields["alignments"]
-        return embedder.with_source(vectors, source_vectors, source_mask, alignments), mask
+        vectors, weights = embedder.with_source(vectors, source_vectors, source_mask, alignments)
+        return vectors, mask, weights
 
 
 def states_of(

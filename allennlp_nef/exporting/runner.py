@@ -109,10 +109,10 @@ class Runner:
         return answers
 
     def _scores(self, rows: Sequence[dict[str, ndarray]]) -> Iterator[tuple[Any, ...]]:
-        """Returns the scores (words, labels) of each sentence and, if the model predicts it, the HTER."""
+        """Returns the scores (words, labels) of each sentence, and what else the model predicts; see `settings_of`."""
         given = {name: stack([row[name] for row in rows]) for name in self.input_names}
-        scores, *hter = self.session.run(None, given)
-        return zip(scores.astype(float), *(each.tolist() for each in hter))
+        scores, *others = self.session.run(None, given)
+        return zip(scores.astype(float), *(each.tolist() for each in others))
 
     def _sentence(self, request: Any) -> Sentence:
         """Checks a request and turns it into inputs. Raises a `UserError`."""
@@ -219,12 +219,14 @@ class Runner:
         return answer
 
     def _pair_answer(
-        self, sentence: Sentence, scores: ndarray | None = None, hter: float = 1.0
+        self, sentence: Sentence, scores: ndarray | None = None, *others: Any
     ) -> dict[str, Any]:
         """Returns the answer to a pair. Without scores, the translation is empty: everything is missing."""
         qe, labels, words = self.settings["qe"], self.settings["labels"], sentence["words"]
         if scores is None:
             table = numpy.eye(len(labels))[[qe["bad_ids"][-1]] * len(words)]
+            missing = {"hter": 1.0, "source_bad_probabilities": [1.0] * len(sentence["source"])}
+            others = tuple(missing[name] for name in qe["outputs"])
         else:
             weighted = scores[: len(words)] - log(self.settings["label_weights"])
             table = softmax(weighted / qe["temperature"])
@@ -249,9 +251,13 @@ class Runner:
             answer["spans"] = [span.to_json() for span in spans]
         else:
             answer["tagged"] = qe["tagged"]
-        if qe["has_hter"]:
-            answer["hter"] = hter
+        predicted = dict(zip(qe["outputs"], others))
+        if "hter" in predicted:
+            answer["hter"] = predicted["hter"]
         answer["expected_bad_share"] = sum(bad) / len(bad) if bad else 1.0
+        if qe["tagged"] != "source" and "source_bad_probabilities" in predicted:
+            of_source = predicted["source_bad_probabilities"][: len(sentence["source"])]
+            answer["source_bad_probabilities"] = of_source
         if sentence.get("offsets") is not None:
             answer["offsets"] = [list(span) for span in offsets]
         return answer

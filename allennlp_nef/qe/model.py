@@ -172,9 +172,10 @@ class WordQeTagger(NefTagger):
 
         # Returns
 
-        `dict[str, Any]`: as in `NefTagger.forward`, plus `hter`, (batch,), if the model predicts it.
+        `dict[str, Any]`: as in `NefTagger.forward`, plus `hter`, (batch,), if the model predicts it, and in evaluation
+        mode `source_bad_probabilities`, (batch, source words), if the embedder aligns the words.
         """
-        vectors, mask = self.embed(source, target, alignments, similarity)
+        vectors, mask, weights = self.pair_embedder(source, target, alignments, similarity)
         states, encoder_trace = self.encode(vectors, mask, trace)
         output = self.tag(states, mask, tags, metadata, encoder_trace)
         if self.sentence_score is not None:
@@ -187,6 +188,9 @@ class WordQeTagger(NefTagger):
             if "loss" in output and sentence_score is not None:
                 loss = self.sentence_score.loss(logits, sentence_score, mask.any(-1))
                 output["loss"] = output["loss"] + loss
+        if weights is not None and not self.training:
+            bad = self.bad_probabilities(output["class_probabilities"])
+            output["source_bad_probabilities"] = source_bad_probabilities(bad, weights, mask)
         if sentence_score is not None and not self.training:
             # Without a head, the expected share of BAD words serves as the score.
             bad = self.bad_probabilities(output["class_probabilities"])  # 0 in padding
@@ -194,15 +198,6 @@ class WordQeTagger(NefTagger):
             for metric in self.score_metrics:
                 metric(output.get("hter", shares), sentence_score)
         return output
-
-    def embed(  # type: ignore[override]
-        self,
-        source: TextFieldTensors,
-        target: TextFieldTensors,
-        alignments: Tensor | None = None,
-        similarity: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        return self.pair_embedder(source, target, alignments, similarity)
 
     def decode(self, scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         table = self.calibrated(self.tag_head.probabilities(scores, mask))
@@ -254,10 +249,30 @@ class WordQeTagger(NefTagger):
                 metric(output["class_probabilities"], tags, mask)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """Like `NefTagger.make_output_human_readable`, and adds `bad_probabilities` and `hter`."""
+        """Like `NefTagger.make_output_human_readable`, and adds `bad_probabilities`, and `hter` and the padded
+        `source_bad_probabilities` if they are predicted."""
         readable = super().make_output_human_readable(output_dict)
         tables = readable["class_probabilities"]
         readable["bad_probabilities"] = [self.bad_probabilities(table).tolist() for table in tables]
-        if "hter" in output_dict:
-            readable["hter"] = output_dict["hter"].tolist()
+        for name in ("hter", "source_bad_probabilities"):
+            if name in output_dict:
+                readable[name] = output_dict[name].tolist()
         return readable
+
+
+def source_bad_probabilities(bad: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
+    """Returns the mean probability of BAD of the target words, weighted by their alignment to each source word.
+
+    # Parameters
+
+    bad : `Tensor`, (batch, target words)
+    weights : `Tensor`, (batch, target words, source words)
+    mask : `Tensor`, bool, (batch, target words)
+
+    # Returns
+
+    `Tensor`: (batch, source words).
+    """
+    weights = weights * mask[..., None]
+    totals = weights.sum(1).clamp(min=torch.finfo(weights.dtype).tiny)
+    return (bad[:, None] @ weights)[:, 0] / totals

@@ -25,6 +25,8 @@ class PairEmbedder(torch.nn.Module, Registrable):
     default_implementation = "aligned_pair"
     uses_alignments = True
     """Whether the vectors depend on `alignments`."""
+    aligns_words = False
+    """Whether it aligns the words itself."""
 
     def get_output_dim(self) -> int:
         """Returns the dimension of the vectors."""
@@ -36,7 +38,7 @@ class PairEmbedder(torch.nn.Module, Registrable):
         target: TextFieldTensors,
         alignments: Tensor,
         similarity: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """
         # Parameters
 
@@ -47,7 +49,9 @@ class PairEmbedder(torch.nn.Module, Registrable):
 
         # Returns
 
-        `tuple[Tensor, Tensor]`: vectors (batch, target words, dim), and the mask of the target words.
+        `tuple[Tensor, Tensor, Tensor | None]`: vectors (batch, target words, dim), the mask of the target words, and
+        the weights of the source words for each of them, (batch, target words, source words), if the embedder aligns
+        the words.
         """
         raise NotImplementedError
 
@@ -112,7 +116,7 @@ class AlignedPairEmbedder(PairEmbedder):
         target: TextFieldTensors,
         alignments: Tensor,
         similarity: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         source_mask, target_mask = get_text_field_mask(source), get_text_field_mask(target)
         words = self.target_embedder(target)  # (batch, target words, target dim)
         source_words = self.source_embedder(source)  # (batch, source words, source dim)
@@ -142,7 +146,7 @@ class AlignedPairEmbedder(PairEmbedder):
             if similarity is None:
                 raise ConfigurationError("word_similarity: the reader needs this option, too")
             features.append(similarity_features(similarity, alignments).to(words.dtype))
-        return torch.cat(features, dim=-1), target_mask
+        return torch.cat(features, dim=-1), target_mask, None
 
 
 def glorot(rows: int, dim: int) -> Tensor:
@@ -231,7 +235,8 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         self.aligned_source = aligned_source
         self.alignment_layer = alignment_layer
         self.unaligned: torch.nn.Parameter | None = None
-        self.uses_alignments = aligned_source and alignment_layer is None
+        self.aligns_words = alignment_layer is not None
+        self.uses_alignments = aligned_source and not self.aligns_words
         if self.uses_alignments:
             self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5)
 
@@ -244,28 +249,30 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         target: TextFieldTensors,
         alignments: Tensor,
         similarity: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         sides = [word_pieces_of(source), word_pieces_of(target)]
         source_mask, mask = (side["counts"] > 0 for side in sides)
         source_words, words = self.embed_words(*sides, layer=self.alignment_layer)
-        return self.with_source(words, source_words, source_mask, alignments), mask
+        vectors, weights = self.with_source(words, source_words, source_mask, alignments)
+        return vectors, mask, weights
 
     def with_source(
         self, words: Tensor, source_words: Tensor, source_mask: Tensor, alignments: Tensor
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor | None]:
         """Appends the aligned source words to the target words, if `aligned_source` is set.
 
         `words` and `source_words` are the vectors that `embed_words` returns, with the states of `alignment_layer`.
+        Also returns the weights of the source words, if the encoder aligns them.
         """
         if not self.aligned_source:
-            return words
+            return words, None
         if self.unaligned is not None:
             means, is_aligned = aligned_means(source_words, alignments)
-            return torch.cat([words, torch.where(is_aligned, means, self.unaligned)], dim=-1)
+            return torch.cat([words, torch.where(is_aligned, means, self.unaligned)], dim=-1), None
         words, states = words.chunk(2, -1)
         source_words, source_states = source_words.chunk(2, -1)
         weights = soft_alignments(states, source_states, source_mask)
-        return torch.cat([words, weights @ source_words], dim=-1)
+        return torch.cat([words, weights @ source_words], dim=-1), weights
 
 
 def soft_alignments(target: Tensor, source: Tensor, source_mask: Tensor) -> Tensor:

@@ -56,6 +56,8 @@ class WordQePredictor(TaggingPredictor):
       empty span at its end;
     - `hter`, if the model predicts it: the share of words that need editing, from 0 to 1; higher is worse;
     - `expected_bad_share`: the mean of the `bad_probabilities`; higher is worse;
+    - `source_bad_probabilities`, if the encoder aligns the words (`alignment_layer`): for each word of the source, the
+      mean of the `bad_probabilities`, weighted by the alignment. It is high for words that are translated wrongly;
     - `offsets`: the start and end of each word of a text, in characters;
     - `checks`: errors that rules find in the translation, each with `kind`, `start`, `end` (as in spans) and `message`;
       see `allennlp_nef.qe.checks`. They do not change the other fields;
@@ -214,18 +216,21 @@ class WordQePredictor(TaggingPredictor):
         full = [item for item in items if not _is_empty(item)]
         outputs = iter(super().outputs(full) if full else ())
         return [
-            self._missing(len(item.metadata["words"])) if _is_empty(item) else next(outputs)
-            for item in items
+            self._missing(item.metadata) if _is_empty(item) else next(outputs) for item in items
         ]
 
-    def _missing(self, number: int) -> dict[str, Any]:
+    def _missing(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the output for an empty translation, in which only gaps or `<EOS>` are tagged."""
-        label = self._model.bad_ids[-1]
+        number, label = len(metadata["words"]), self._model.bad_ids[-1]
         table = torch.zeros(number, len(self._model.tag_head.labels))
         table[:, label] = 1
         tags = [self._model.tag_head.labels[label]] * number
         output = {"tags": tags, "bad_probabilities": [1.0] * number, "class_probabilities": table}
-        return output if self._model.sentence_score is None else {**output, "hter": 1.0}
+        if self._model.sentence_score is not None:
+            output["hter"] = 1.0
+        if self._model.pair_embedder.aligns_words:
+            output["source_bad_probabilities"] = [1.0] * len(metadata["source"])
+        return output
 
     def adaptive_threshold(self, bad_probabilities: Sequence[float]) -> float:
         """Returns the threshold with the highest expected MCC for the words of a corpus: (words,)."""
@@ -275,6 +280,9 @@ class WordQePredictor(TaggingPredictor):
         if metadata.get("offsets") is not None:
             answer["offsets"] = [list(span) for span in offsets]
         tagged = self._dataset_reader.tagged
+        if tagged != "source" and "source_bad_probabilities" in output:
+            of_source = output["source_bad_probabilities"][: len(metadata["source"])]
+            answer["source_bad_probabilities"] = of_source
         if tagged != "target":
             answer["tagged"] = tagged
             if item.options["trace"]:

@@ -66,6 +66,8 @@ def test_raw_text_in_any_language_is_judged():
         words = [target[start:end] for start, end in answer["offsets"][:-1]]
         assert [*words, "<EOS>"] == answer["tokens"] and answer["threshold_from"] == "model"
         assert expected is None or [span["text"] for span in answer["spans"]] == expected
+    of_source = dict(zip(answers[1]["source"], answers[1]["source_bad_probabilities"], strict=True))
+    assert max(of_source, key=of_source.__getitem__) == "interest"
     scores = [answer["hter"] for answer in answers]
     assert scores[0] < scores[1] and words[:3] == ["我", "喜欢", "北京"]
 

@@ -38,7 +38,12 @@ TAGGERS = {
     "transformer": ("qe_nef_f_transformer", {"dataset_reader.eos": True, "model.threshold": 0.4}),
     "transformer that aligns": (
         "qe_nef_f_transformer",
-        {"dataset_reader.aligner": False, "model.pair_embedder.alignment_layer": 1},
+        {
+            "dataset_reader.aligner": False,
+            "model.pair_embedder.alignment_layer": 1,
+            "model.sentence_score": {},
+            "model.temperature": 1.5,
+        },
     ),
     # Not to be exported.
     "affixes with case": ("ner_nef_f_crf_5", {"dataset_reader.token_indexers.affixes.case": True}),

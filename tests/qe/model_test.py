@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from allennlp_nef.qe.model import SentenceScoreHead
+from allennlp_nef.qe.model import SentenceScoreHead, source_bad_probabilities
 from allennlp_nef.qe.reader import WmtWordQeReader
 from tests import small_batches
 from tests.qe.small_qe import MODEL, PAIRS, instances_of
@@ -199,3 +199,11 @@ def test_other_labels_and_temperatures_are_errors(labels):
         make_model(labels)
     with pytest.raises(ConfigurationError):
         make_model(temperature=0.0)
+
+
+def test_source_words_have_the_mean_probability_of_the_aligned_words():
+    bad = torch.tensor([[0.9, 0.1, 0.0], [0.2, 0.4, 0.6]])
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    weights = torch.tensor([[[1, 0], [0.5, 0.5], [0.5, 0.5]], [[0, 1], [0, 1], [0.0, 1]]])
+    expected = torch.tensor([[0.95 / 1.5, 0.1], [0, 0.4]])
+    torch.testing.assert_close(source_bad_probabilities(bad, weights, mask), expected)

@@ -75,7 +75,7 @@ class TestAlignedPair:
         for words in vectors:
             words.requires_grad_()
         embedder = make(vectors, neighbors=neighbors)
-        features, mask = embedder(**fields)
+        features, mask, _ = embedder(**fields)
         assert torch.equal(mask, masks[1]) and features.size(-1) == embedder.get_output_dim()
         learned = {name: p.detach().numpy() for name, p in embedder.named_parameters()}
         boundaries = (learned.get(f"{side}_boundaries") for side in ("source", "target"))
@@ -93,9 +93,9 @@ class TestAlignedPair:
 
     def test_bfloat16_features_have_the_dtype_of_the_input(self, neighbors):
         vectors, (_, mask), fields = batch_of(PAIRS)
-        expected, _ = make(vectors, neighbors=neighbors)(**fields)
+        expected, *_ = make(vectors, neighbors=neighbors)(**fields)
         embedder = make([words.bfloat16() for words in vectors], neighbors=neighbors).bfloat16()
-        features, _ = embedder(**fields)
+        features, *_ = embedder(**fields)
         assert features.dtype is torch.bfloat16
         torch.testing.assert_close(features[mask].float(), expected[mask], rtol=0.02, atol=0.02)
 
@@ -193,7 +193,7 @@ class TestTransformerPair:
         embedder = self.make(folder, sub_token_mode=mode, aligned_source=True)
         source, target = "She met Sheldon .", "Sie traf Sheldon <EOS>"
         pair = (source, target, [(0, 1), (3, 1), (2, 2)])
-        vectors, mask = embedder(**self.fields(folder, pair))
+        vectors, mask, _ = embedder(**self.fields(folder, pair))
         assert mask.tolist() == [[True] * 4]
         assert vectors.shape == (1, 4, 2 * DIM) and embedder.get_output_dim() == 2 * DIM
         # The tokenizer's own call for pairs.
@@ -216,13 +216,14 @@ class TestTransformerPair:
     def test_a_layer_of_the_transformer_aligns_the_words(self, folder):
         embedder = self.make(folder, sub_token_mode="avg", aligned_source=True, alignment_layer=1)
         fields = self.fields(folder, self.PAIRS[0])
-        vectors, _ = embedder(**fields)
+        vectors, _, all_weights = embedder(**fields)
         sides = [fields[name]["a"] for name in ("source", "target")]
         source, target = (side[0] for side in embedder.embed_words(*sides, layer=1))
         assert vectors.shape == (1, len(target), 2 * DIM) and embedder.get_output_dim() == 2 * DIM
-        for vector, word in zip(vectors[0], target):
+        for vector, word, found in zip(vectors[0], target, all_weights[0]):
             scores = [torch.cosine_similarity(word[DIM:], other[DIM:], dim=0) for other in source]
             weights = (torch.stack(scores) / 0.05).softmax(0)
+            torch.testing.assert_close(found, weights)
             torch.testing.assert_close(vector[:DIM], word[:DIM])
             torch.testing.assert_close(vector[DIM:], weights @ source[:, :DIM])
         fields["alignments"] = ~fields["alignments"]
@@ -241,9 +242,9 @@ class TestTransformerPair:
             folder, sub_token_mode=mode, aligned_source=True, alignment_layer=layer
         )
         pairs = [*self.PAIRS, self.LONG, self.HUGE]
-        vectors, mask = embedder(**self.fields(folder, *pairs))
+        vectors, mask, _ = embedder(**self.fields(folder, *pairs))
         for row, pair in enumerate(pairs):
-            alone, _ = embedder(**self.fields(folder, pair))
+            alone, *_ = embedder(**self.fields(folder, pair))
             assert mask[row].sum() == alone.size(1) == len(pair[1].split(" "))
             torch.testing.assert_close(vectors[row, : alone.size(1)], alone[0])
             assert len(alone[0].unique(dim=0)) == alone.size(1)
