@@ -13,7 +13,7 @@
 `pairs` reads two files of correct translations, a sentence per line, and writes OUT/en-fr.errors.jsonl and
 OUT/fr-en.errors.jsonl. Raw text is split as in requests. The lines are training data of `wmt_word_qe` with the fields
 `source`, `target`, `tags` (words and gaps), `hter` and `kinds`, the names of the errors. The same arguments give the
-same files. Needs the extras `multilingual` and `ter`.
+same files. Needs the extra `multilingual`, and `mlqe` also `ter`.
 """
 
 import argparse
@@ -168,7 +168,7 @@ def _replace_one(
     return sentence.edited(index, index + 1, chosen.split())
 
 
-@error(25)
+@error(12)
 def number(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """Another number, month, unit, ..., of the same kind."""
     options = {}
@@ -201,7 +201,7 @@ def _other_number(word: str, rng: Random) -> str:
     return "".join(changed)
 
 
-@error(8)
+@error(12)
 def negation(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """A negation that is lost or added."""
     negations = language.words_of("negations")
@@ -229,7 +229,7 @@ def negation(sentence: Translation, language: Language, rng: Random) -> Translat
     return rng.choice(ways) if ways else None
 
 
-@error(12)
+@error(25)
 def antonym(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """The opposite of a word."""
     options = defaultdict(list)
@@ -243,7 +243,7 @@ def antonym(sentence: Translation, language: Language, rng: Random) -> Translati
     return _replace_one(sentence, rng, options)
 
 
-@error(4)
+@error(3)
 def function_word(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """Another pronoun, preposition or conjunction."""
     groups = language.words_of("function_words")
@@ -260,7 +260,7 @@ def function_word(sentence: Translation, language: Language, rng: Random) -> Tra
     return _replace_one(sentence, rng, options)
 
 
-@error(8)
+@error(6)
 def name(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """Another name, or two names that changed places."""
     places = _places(sentence, language.is_name)
@@ -274,7 +274,7 @@ def name(sentence: Translation, language: Language, rng: Random) -> Translation 
     return _replace_one(sentence, rng, {i: [rng.choice(language.names)] for i in places})
 
 
-@error(6)
+@error(8)
 def other_word(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """A content word of another sentence, with the same ending."""
     options = {}
@@ -286,7 +286,7 @@ def other_word(sentence: Translation, language: Language, rng: Random) -> Transl
     return _replace_one(sentence, rng, options)
 
 
-@error(4)
+@error(9)
 def omission(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """A content word, or some words, are missing."""
     places = _places(sentence, language.is_content)
@@ -298,7 +298,7 @@ def omission(sentence: Translation, language: Language, rng: Random) -> Translat
     return sentence.edited(start, end, []) if end > start else None
 
 
-@error(1.5)
+@error(4)
 def missing_part(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """From a quarter to 70% of the sentence is missing: the beginning, the end or the middle."""
     number = len(sentence.words)
@@ -309,7 +309,7 @@ def missing_part(sentence: Translation, language: Language, rng: Random) -> Tran
     return sentence.edited(start, start + size, [])
 
 
-@error(2)
+@error(4)
 def addition(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """One to three words of another sentence are inserted."""
     other = rng.choice(language.sentences)
@@ -322,7 +322,7 @@ def addition(sentence: Translation, language: Language, rng: Random) -> Translat
     return sentence.edited(at, at, words) if words else None
 
 
-@error(4)
+@error(6)
 def untranslated(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """One to four words are left in the source language, at about the same place of the sentence."""
     places = _places(sentence, language.is_content)
@@ -348,7 +348,7 @@ def untranslated(sentence: Translation, language: Language, rng: Random) -> Tran
     return sentence.edited(start, end, words)
 
 
-@error(1.5)
+@error(1)
 def repetition(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """A word or a phrase occurs twice, one word up to four times."""
     length, times = rng.choice(((1, 1), (1, 1), (1, 3), (2, 1), (3, 1)))
@@ -390,13 +390,13 @@ def spelling(sentence: Translation, language: Language, rng: Random) -> Translat
     return _replace_one(sentence, rng, options)
 
 
-@error(0.8)
+@error(0.6)
 def copy(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """The source itself."""
     return sentence.edited(0, len(sentence.words), sentence.source)
 
 
-@error(1)
+@error(0.8)
 def other_translation(sentence: Translation, language: Language, rng: Random) -> Translation | None:
     """The translation of another sentence of about the same length."""
     for _ in range(20):

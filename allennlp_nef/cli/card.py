@@ -173,7 +173,7 @@ def card(
         *([f"Labels ({len(labels)}): {', '.join(labels)}."] if labels else []),
         f"License: {license or 'not stated'}.",
     ]
-    return _TEMPLATE.format(
+    text = _TEMPLATE.format(
         head=head,
         name=name,
         kind=kind,
@@ -182,6 +182,9 @@ def card(
         scores=_table(scores),
         details="\n".join(f"- {line}" for line in details),
     )
+    if packaged:
+        text += "\n" + path.with_name(f"{archive}.md").read_text("utf-8")
+    return text
 
 
 def _names(path: Any) -> list[str]:

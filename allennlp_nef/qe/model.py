@@ -180,7 +180,9 @@ class WordQeTagger(NefTagger):
         output = self.tag(states, mask, tags, metadata, encoder_trace)
         if self.sentence_score is not None:
             if self.training and sentence_score is None:
-                raise ConfigurationError("sentence_score: the training data have no scores")
+                raise ConfigurationError(
+                    "sentence_score: the training data have no scores, such as .hter; null trains without them"
+                )
             # These probabilities are not calibrated, so that calibration does not change the score.
             table = self.tag_head.probabilities(output["scores"], mask)
             logits = self.sentence_score(states, mask, self.bad_probabilities(table))

@@ -181,7 +181,7 @@
       const text = slice(start, stop) || (error ? "missing" : "");
       add(element("span", { class: isChecked ? "word checked" : "word", "data-word": j }, text));
       if (error?.at(-1) === j) {
-        const probability = Math.max(...error.map((k) => sentences[i].bad[k]));
+        const probability = error.reduce((sum, k) => sum + sentences[i].bad[k], 0) / error.length;
         mark.append(NO_BREAK, element("span", { class: "severity", dir: "ltr" }, `${labels[labelOf(i, j)]} ${decimals(probability)}`));
       }
       end = stop;
@@ -385,7 +385,7 @@
       if (errors.value) filter();
     });
   }
-  const HINT = "A word is marked if its probability of BAD reaches the threshold. The number of an error is the highest of its words.";
+  const HINT = "A word is marked if its probability of BAD reaches the threshold. The number of an error is the mean of its words.";
   const slider = Quality.thresholdOf(data.threshold, data.threshold_from, flagged, moveThreshold, HINT);
 
   // The page
