@@ -68,7 +68,7 @@ def exported(page):
 def test_sentences_are_sorted_by_risk_marked_and_filtered(open_report):
     page = open_report()
     assert page.texts(".card h3") == ["Line 6", "Line 2", "Line 3", "Line 4", "Line 5", "Line 1"]
-    marks = ["rote Tasse BAD 0.90", "&amp; BAD 0.45", "يشرب BAD 0.80", "他喝茶 BAD 0.60"]
+    marks = ["rote Tasse BAD 0.70", "&amp; BAD 0.45", "يشرب BAD 0.80", "他喝茶 BAD 0.60"]
     assert page.texts(".bad") == marks
     assert page.texts(".card .note") == ["No score: there is no translation"]
     assert page.driver.title == page.one("h1").text == "a <b>"
