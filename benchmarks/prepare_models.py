@@ -132,7 +132,7 @@ RECIPES = {
                 *["fr", "he", "hi", "hu", "id", "it", "ja", "km", "ko", "nb", "ne", "nl"],
                 *["pl", "ps", "pt", "ro", "ru", "si", "sv", "ta", "th", "tr", "uk", "vi", "zh"],
             ],
-            "data": "MLQE-PE (11 language pairs), synthetic errors (MLQE-PE, Tatoeba)",
+            "data": "MLQE-PE, Tatoeba",
             "split": "test20",
             "license": "CC-BY-2.0",
         },
