@@ -12,9 +12,9 @@ FOLDER has the data:
     pos-multilingual   treebanks of Universal Dependencies: first/*.conllu, train/*.conllu, dev/*.conllu, test/*.conllu
                        and zero-shot/*.conllu; the card lists them, their commits, licenses and numbers of sentences
 
-On one thread, qe-multilingual takes five hours, the others take one. A model is scored on test sets as it
-comes with the package. Finished rounds are not repeated. `--check` compares the scores with
-those in the package and does not change the package.
+On one thread, qe-multilingual takes five hours, the others take one. A model is scored on test sets as it comes with
+the package. Finished rounds are not repeated. `--check` compares the scores with those in the package and does not
+change the package.
 """
 
 import argparse

@@ -223,13 +223,14 @@ class Runner:
     ) -> dict[str, Any]:
         """Returns the answer to a pair. Without scores, the translation is empty: everything is missing."""
         qe, labels, words = self.settings["qe"], self.settings["labels"], sentence["words"]
+        predicted: dict[str, Any]
         if scores is None:
             table = numpy.eye(len(labels))[[qe["bad_ids"][-1]] * len(words)]
-            missing = {"hter": 1.0, "source_bad_probabilities": [1.0] * len(sentence["source"])}
-            others = tuple(missing[name] for name in qe["outputs"])
+            predicted = {"hter": 1.0, "source_bad_probabilities": [1.0] * len(sentence["source"])}
         else:
             weighted = scores[: len(words)] - log(self.settings["label_weights"])
             table = softmax(weighted / qe["temperature"])
+            predicted = dict(zip(qe["outputs"], others))
         of_bad = table[:, qe["bad_ids"]]
         bad = of_bad.sum(-1).clip(max=1).tolist()
         threshold = qe["threshold"] if sentence["threshold"] is None else sentence["threshold"]
@@ -251,11 +252,10 @@ class Runner:
             answer["spans"] = [span.to_json() for span in spans]
         else:
             answer["tagged"] = qe["tagged"]
-        predicted = dict(zip(qe["outputs"], others))
-        if "hter" in predicted:
+        if "hter" in qe["outputs"]:
             answer["hter"] = predicted["hter"]
         answer["expected_bad_share"] = sum(bad) / len(bad) if bad else 1.0
-        if qe["tagged"] != "source" and "source_bad_probabilities" in predicted:
+        if qe["tagged"] != "source" and "source_bad_probabilities" in qe["outputs"]:
             of_source = predicted["source_bad_probabilities"][: len(sentence["source"])]
             answer["source_bad_probabilities"] = of_source
         if sentence.get("offsets") is not None:

@@ -138,13 +138,9 @@ class NefTagger(Model):
             tokens, labels); `loss`, if there are gold tags; `metadata`, if given; `trace`, an `EncoderTrace`, if
             requested and available.
         """
-        vectors, mask = self.embed(tokens)
+        vectors, mask = self.text_field_embedder(tokens), get_text_field_mask(tokens)
         states, encoder_trace = self.encode(vectors, mask, trace)
         return self.tag(states, mask, tags, metadata, encoder_trace)
-
-    def embed(self, tokens: TextFieldTensors) -> tuple[Tensor, Tensor]:
-        """Returns the vectors of the words, (batch, tokens, dim), and their mask, (batch, tokens)."""
-        return self.text_field_embedder(tokens), get_text_field_mask(tokens)
 
     def encode(
         self, vectors: Tensor, mask: Tensor, trace: bool = False

@@ -190,12 +190,13 @@ class WordQeTagger(NefTagger):
             if "loss" in output and sentence_score is not None:
                 loss = self.sentence_score.loss(logits, sentence_score, mask.any(-1))
                 output["loss"] = output["loss"] + loss
-        if weights is not None and not self.training:
-            bad = self.bad_probabilities(output["class_probabilities"])
+        if self.training:
+            return output
+        bad = self.bad_probabilities(output["class_probabilities"])  # 0 in padding
+        if weights is not None:
             output["source_bad_probabilities"] = source_bad_probabilities(bad, weights, mask)
-        if sentence_score is not None and not self.training:
+        if sentence_score is not None:
             # Without a head, the expected share of BAD words serves as the score.
-            bad = self.bad_probabilities(output["class_probabilities"])  # 0 in padding
             shares = bad.sum(-1) / mask.sum(-1).clamp(min=1)
             for metric in self.score_metrics:
                 metric(output.get("hter", shares), sentence_score)
