@@ -28,11 +28,14 @@ FOLDERS = (
     *(f"fixtures/{name}" for name in ("ner", "pos", "qe", "sentences")),
 )
 EXAMPLES = {f"allennlp_nef.examples.{folder.replace('/', '.')}": folder for folder in FOLDERS}
-FILES = ["allennlp_nef.demo", "allennlp_nef.qe.page", "allennlp_nef.trained_models", *EXAMPLES]
+FILES = ["allennlp_nef.trained_models", *EXAMPLES]
 
 setup(
     packages=[*find_packages(include=["allennlp_nef*"]), *FILES],
     package_dir=EXAMPLES,
-    package_data={"allennlp_nef": ["py.typed"], **{name: ["*"] for name in FILES}},
+    package_data={
+        "allennlp_nef": ["py.typed"],
+        **{name: ["*"] for name in ["allennlp_nef.pages", *FILES]},
+    },
     cmdclass={"build_py": BuildWithStart},
 )

@@ -30,9 +30,9 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
 
     # Raises
 
-    `UserError`: see `allennlp_nef.predictors.archives.load_predictor`.
+    `UserError`: see `allennlp_nef.archives.load_predictor`.
     """
-    from allennlp_nef.predictors.archives import load_predictor
+    from allennlp_nef.archives import load_predictor
 
     return load_predictor(archive, cuda_device, **options)
 

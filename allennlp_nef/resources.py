@@ -1,4 +1,4 @@
-"""Files included in the package: example configs and data, the demo page, and trained models."""
+"""Files included in the package: example configs and data, web pages, and trained models."""
 
 import json
 import os
@@ -12,14 +12,14 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def folders() -> dict[str, Path]:
-    """Returns the folders "training_configs", "fixtures" and "demo".
+    """Returns the folders "training_configs", "fixtures" and "pages".
 
     The first two are in `allennlp_nef/examples` in an installed package and at the top level of a checkout.
     """
     installed = _PACKAGE / "examples"
     parent = installed if installed.is_dir() else _PACKAGE.parent
     examples = {name: parent / name for name in ("training_configs", "fixtures")}
-    return {**examples, "demo": _PACKAGE / "demo"}
+    return {**examples, "pages": _PACKAGE / "pages"}
 
 
 def trained_models() -> dict[str, dict[str, Any]]:

@@ -44,9 +44,9 @@ from studies import STUDIES, Study
 from tqdm import tqdm
 
 import allennlp_nef  # noqa: F401  # registers the components
+from allennlp_nef.archives import load_archive_safely, load_predictor
 from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.significance import compare
-from allennlp_nef.predictors.archives import load_archive_safely, load_predictor
 from allennlp_nef.qe.calibration import (
     LabeledWords,
     bad_probabilities,

@@ -58,8 +58,9 @@ def write_text(tmp_path):
 
 @pytest.fixture
 def benchmarks(monkeypatch):
-    """The programs in benchmarks/ can be imported."""
+    """The programs in benchmarks/ and recipes/ can be imported."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "recipes"))
 
 
 @pytest.fixture

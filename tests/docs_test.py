@@ -188,7 +188,9 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_configs_and_commands_exist(page):
     text = read(page)
-    for path in re.findall(r"\b(?:training_configs|benchmarks|fixtures)/[\w./-]*\w\.\w+", text):
+    for path in re.findall(
+        r"\b(?:training_configs|benchmarks|recipes|fixtures)/[\w./-]*\w\.\w+", text
+    ):
         is_saved = f"> {path}" in text  # by a block
         assert is_saved or any(ROOT.glob(f"{path}*")), f"{page}: {path}"
     names = {

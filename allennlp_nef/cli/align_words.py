@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from allennlp_nef.cli.shared import is_stdout, options_of, write_text, writing
-from allennlp_nef.data.text_files import split_fields
+from allennlp_nef.data.files import split_fields
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.aligner import ALIGNER_NAME, WordAligner, load_aligner, save_aligner
 from allennlp_nef.qe.aligner import learn_aligner as learn

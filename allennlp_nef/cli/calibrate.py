@@ -88,7 +88,7 @@ def calibrate(
 
     `UserError`: an invalid option, an archive for another task, or data without gold tags of both kinds.
     """
-    from allennlp_nef.predictors.archives import copy_archive, load_archive_safely
+    from allennlp_nef.archives import copy_archive, load_archive_safely
     from allennlp_nef.qe.calibration import calibrate_model
     from allennlp_nef.qe.model import WordQeTagger
     from allennlp_nef.qe.predictor import WordQePredictor

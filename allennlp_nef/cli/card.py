@@ -125,7 +125,7 @@ def card(
     """
     from huggingface_hub import EvalResult, ModelCardData
 
-    from allennlp_nef.predictors.archives import load_archive_safely
+    from allennlp_nef.archives import load_archive_safely
 
     path = Path(archive_path(archive))
     packaged = trained_models()[archive] if str(path) != archive else {}

@@ -10,7 +10,7 @@ from statistics import mean, median
 from typing import Any
 
 from allennlp_nef.cli.shared import Column, options_of, percent, read_config, table_text
-from allennlp_nef.data.text_files import data_paths, parse_json
+from allennlp_nef.data.files import data_paths, parse_json
 from allennlp_nef.errors import DataFormatError, UserError
 
 SUMMARY = "Check the data of a config, or other files, before training."

@@ -53,7 +53,7 @@ def export(archive: str, folder: str, *, int8: bool = False, trust: bool = False
 
     `UserError`: the archive cannot be used, a part of the tagger cannot be exported, or a package is missing.
     """
+    from allennlp_nef.archives import load_predictor
     from allennlp_nef.exporting.export_folder import write_folder
-    from allennlp_nef.predictors.archives import load_predictor
 
     return write_folder(load_predictor(archive, trust=trust), Path(folder), int8)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.shared import check_outputs, options_of, percent, write_text
-from allennlp_nef.data.text_files import split_fields
+from allennlp_nef.data.files import split_fields
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.files import read_parallel
 from allennlp_nef.qe.layouts import BAD, EOS, split_tags

@@ -26,6 +26,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import archival
 from allennlp.version import VERSION as ALLENNLP_VERSION
 
+from allennlp_nef.archives import checked_archive, load_archive_safely
 from allennlp_nef.cli.shared import (
     ARCHIVE_HELP,
     PREDICTOR_OPTIONS,
@@ -40,9 +41,8 @@ from allennlp_nef.cli.shared import (
     read_config,
     writing,
 )
-from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.data.files import read_lines
 from allennlp_nef.errors import UserError, raised_in, require_extra
-from allennlp_nef.predictors.archives import checked_archive, load_archive_safely
 from allennlp_nef.predictors.base import NefPredictor
 from allennlp_nef.qe.layouts import OK
 from allennlp_nef.version import VERSION

@@ -99,10 +99,10 @@ def plot_sketches(
     """
     from allennlp.common import Tqdm
 
+    from allennlp_nef.archives import load_predictor
     from allennlp_nef.figures._heat_maps import heat_map
-    from allennlp_nef.figures.html_pages import page_of
     from allennlp_nef.figures.sketch_summary import SketchSummary
-    from allennlp_nef.predictors.archives import load_predictor
+    from allennlp_nef.pages.document import page_of
 
     archives = [archive] if compare is None else [archive, compare]
     predictors: list[Any] = [
@@ -164,7 +164,7 @@ def plot_sketches(
 
 def answers_of(predictor: "TaggingPredictor", path: str) -> Iterator[dict[str, Any]]:
     """Yields the answers to a `.jsonl` file of requests or to a data path, with `gold`, the gold tags or None."""
-    from allennlp_nef.data.text_files import read_lines
+    from allennlp_nef.data.files import read_lines
 
     sentences: Iterator[tuple[str, Any]]
     if path.endswith(".jsonl"):

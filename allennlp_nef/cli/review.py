@@ -27,7 +27,7 @@ from allennlp_nef.cli.shared import (
     table_text,
     writing,
 )
-from allennlp_nef.data.text_files import read_objects
+from allennlp_nef.data.files import read_objects
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitexts, writer_of
@@ -343,7 +343,7 @@ def _predict(
     """Yields the model's answer for each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
 
-    from allennlp_nef.predictors.archives import load_predictor
+    from allennlp_nef.archives import load_predictor
 
     predictor = load_predictor(archive, cuda_device, "word_qe", on_error="skip", **options)
     if predictor._dataset_reader.tagged != "target":

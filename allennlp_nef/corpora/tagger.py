@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from allennlp.common.util import import_module_and_submodules
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.tagging import TaggingPredictor
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.data.tokenizers import Tokenizer
 
+from allennlp_nef.data.files import find_words
 from allennlp_nef.data.punctuation import split_punctuation
-from allennlp_nef.data.text_files import find_words
 from allennlp_nef.errors import require_extra
 from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 

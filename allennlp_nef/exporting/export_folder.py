@@ -27,7 +27,7 @@ from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner
 
 # The modules that the runner imports. They need nothing but NumPy.
 MODULES = (
-    *("errors", "data.chunks", "data.punctuation", "data.text_files", "predictors.requests"),
+    *("errors", "data.chunks", "data.punctuation", "data.files", "predictors.requests"),
     *("qe.aligner", "qe.layouts", "qe.spans"),
 )
 OPTIONAL_FILES = ("tagger.int8.onnx", "tokenizer.json", ALIGNER_NAME)

@@ -19,8 +19,8 @@ import numpy
 from numpy import log, ndarray
 
 from allennlp_nef.data.chunks import chunks_of
+from allennlp_nef.data.files import find_words, parse_object
 from allennlp_nef.data.punctuation import split_punctuation
-from allennlp_nef.data.text_files import find_words, parse_object
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.requests import (
     ANYTHING,

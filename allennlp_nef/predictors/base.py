@@ -17,7 +17,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Prediction
-from allennlp_nef.data.text_files import parse_object
+from allennlp_nef.data.files import parse_object
 from allennlp_nef.data.tokenizers import Offsets, Split
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.modules.traces import SentenceTrace

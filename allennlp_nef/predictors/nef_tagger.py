@@ -12,7 +12,7 @@ from allennlp.predictors import Predictor
 
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.dataset_readers.base import SentenceReader
-from allennlp_nef.data.text_files import find_words
+from allennlp_nef.data.files import find_words
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item

@@ -12,12 +12,12 @@ from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.errors import UserError
-from allennlp_nef.figures.html_pages import frame_of
 from allennlp_nef.figures.tag_colors import tag_colors
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder, parts_of
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.modules.traces import SentenceTrace
+from allennlp_nef.pages.document import frame_of
 from allennlp_nef.predictors.base import Item, NefPredictor
 from allennlp_nef.pretrained.transformer import PretrainedTransformer
 

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.data.files import read_lines
 from allennlp_nef.errors import UserError, require_extra
 from allennlp_nef.qe.layouts import Link, parse_links
 

@@ -25,7 +25,7 @@ Line k of each file belongs to sentence k:
 | alignments | `.src-mt.alignments` or `.align` | pairs `i-j`, source and target word, from 0; the line may be empty |
 | hter | `.hter` | a number of at least 0, the translation edit rate of the translation |
 
-If the lines of a file have tabs, only tabs separate words, tags and pairs: see `split_fields` in `data.text_files`.
+If the lines of a file have tabs, only tabs separate words, tags and pairs: see `split_fields` in `data.files`.
 """
 
 import math
@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from allennlp_nef.data.text_files import (
+from allennlp_nef.data.files import (
     check_separator,
     data_paths,
     find_words,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.data.files import read_lines
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.metrics.files_to_score import ScoredFile, TaggedSentence, check_number
 from allennlp_nef.qe.layouts import BAD, OK, check_tags, read_table

@@ -33,7 +33,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.data.files import read_lines
 from allennlp_nef.errors import DataFormatError, quote
 
 OK, BAD = "OK", "BAD"

@@ -3,13 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from allennlp_nef.data.text_files import find_words
+from allennlp_nef.data.files import find_words
 from allennlp_nef.data.tokenizers import Offsets
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.figures.html_pages import document_of
+from allennlp_nef.pages.document import document_of
 from allennlp_nef.qe.bitext import Bitext, SegmentPair
 from allennlp_nef.qe.file_figures import SCORES
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
@@ -17,7 +16,6 @@ from allennlp_nef.qe.spans import project_spans
 from allennlp_nef.qe.writers import risk_of
 
 Answer = Mapping[str, Any]
-PAGE = str(Path(__file__).parent / "page" / "review.js")
 
 
 def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: str = "") -> str:
@@ -63,7 +61,7 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
         "order": sorted(range(len(items)), key=lambda i: _urgency(items[i]), reverse=True),
         "sentences": items,
     }
-    return document_of(title, content, ("elements.js", "quality.js", PAGE))
+    return document_of(title, content, ("elements.js", "quality.js", "review.js"))
 
 
 def _urgency(item: Mapping[str, Any]) -> tuple[bool, bool, float]:

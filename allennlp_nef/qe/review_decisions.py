@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allennlp_nef.data.text_files import parse_lines, parse_object
+from allennlp_nef.data.files import parse_lines, parse_object
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.bitext import SegmentPair
 from allennlp_nef.qe.spans import ErrorSpan, segment_of

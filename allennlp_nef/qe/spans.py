@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from allennlp_nef.data.text_files import find_words, is_json_lines, parse_lines, parse_object
+from allennlp_nef.data.files import find_words, is_json_lines, parse_lines, parse_object
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.layouts import BAD, EOS, FIRST_NAMES, OK, SEVERITIES, read_table
 

@@ -38,7 +38,7 @@ def test_configs_read_data_that_are_written(tmp_path, monkeypatch):
 
 
 def test_existing_files_are_overwritten_only_by_force(tmp_path):
-    path = tmp_path / "demo" / "index.html"
+    path = tmp_path / "pages" / "index.html"
     path.parent.mkdir()
     path.write_text("mine")
     with pytest.raises(UserError):
@@ -52,4 +52,4 @@ def test_an_installed_package_has_them_inside(tmp_path, monkeypatch):
     (tmp_path / "examples").mkdir()
     monkeypatch.setattr(resources, "_PACKAGE", tmp_path)
     folders = {name: tmp_path / "examples" / name for name in ("training_configs", "fixtures")}
-    assert resources.folders() == {**folders, "demo": tmp_path / "demo"}
+    assert resources.folders() == {**folders, "pages": tmp_path / "pages"}

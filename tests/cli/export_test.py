@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.cli import export as command
 from allennlp_nef.cli.export import export
 from allennlp_nef.errors import UserError
 from allennlp_nef.exporting.runner import Runner
-from allennlp_nef.predictors.archives import load_predictor
 from tests.cli.commands import output
 
 REQUEST = {"tokens": ["Anna", "Berg", "met", "officials", "in", "Rome", "."]}

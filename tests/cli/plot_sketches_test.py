@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.cli import plot_sketches as command
 from allennlp_nef.cli.plot_sketches import plot_sketches
 from allennlp_nef.errors import DataFormatError, UserError
-from allennlp_nef.predictors.archives import load_predictor
 from tests.cli.commands import output
 
 SENTENCES = ["Anna slept in Rome .", "Paul met Anna Berg ."]

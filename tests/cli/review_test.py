@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.cli.review import add_arguments, review, run
 from allennlp_nef.errors import DataFormatError, UserError
-from allennlp_nef.predictors.archives import load_predictor
 from tests.qe import small_qe
 from tests.qe.review_answers import answer as answer_of
 

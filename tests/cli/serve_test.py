@@ -8,8 +8,8 @@ from queue import Queue
 
 import pytest
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.cli import serve as command
-from allennlp_nef.predictors.archives import load_predictor
 from tests.cli.commands import output
 
 serving = pytest.importorskip("werkzeug.serving")

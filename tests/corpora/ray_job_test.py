@@ -8,8 +8,8 @@ import pyarrow.parquet
 import pytest
 import torch
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.archives import load_predictor
 from tests.predictors.small_models import save_run
 from tests.qe.small_qe import PAIRS
 from tests.qe.small_qe import save_run as save_qe_run

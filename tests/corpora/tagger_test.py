@@ -7,10 +7,10 @@ import pandas
 import pyarrow
 import pytest
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.corpora import Tagger
 from allennlp_nef.corpora.tagger import values_of
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.archives import load_predictor
 from tests.predictors.small_models import ENTITIES
 
 SENTENCES = [text.split() for text, _ in ENTITIES]

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors import base
-from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.serving import create_app
 from tests.predictors.small_models import ENTITIES
 from tests.qe.small_qe import PAIRS

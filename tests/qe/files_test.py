@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.text_files import find_words
+from allennlp_nef.data.files import find_words
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.files import find_files
 from allennlp_nef.qe.layouts import EOS

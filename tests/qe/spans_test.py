@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from allennlp_nef.data.text_files import find_words
+from allennlp_nef.data.files import find_words
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.spans import (
     ErrorSpan,

@@ -17,7 +17,7 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.fields import TagsField
-from allennlp_nef.data.text_files import data_paths, read_objects
+from allennlp_nef.data.files import data_paths, read_objects
 from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
 from allennlp_nef.errors import DataFormatError, quote
 

@@ -15,7 +15,7 @@ from allennlp_nef.data.dataset_readers.base import (
     SentenceReader,
     read_tagged_objects,
 )
-from allennlp_nef.data.text_files import is_json_lines, read_lines
+from allennlp_nef.data.files import is_json_lines, read_lines
 from allennlp_nef.errors import DataFormatError, UserError, quote
 
 # The values of the tag column for words without a gold tag.

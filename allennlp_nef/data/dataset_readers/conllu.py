@@ -19,7 +19,7 @@ from allennlp_nef.data.dataset_readers.base import (
     text_field,
 )
 from allennlp_nef.data.fields import TagsField
-from allennlp_nef.data.text_files import is_json_lines, read_lines
+from allennlp_nef.data.files import is_json_lines, read_lines
 from allennlp_nef.errors import DataFormatError, quote
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")

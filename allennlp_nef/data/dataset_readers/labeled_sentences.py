@@ -12,7 +12,7 @@ from allennlp.data.fields import MetadataField, SequenceLabelField
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, TextReader, text_field
 from allennlp_nef.data.fields import ClassField, TagsField
-from allennlp_nef.data.text_files import parse_lines
+from allennlp_nef.data.files import parse_lines
 from allennlp_nef.errors import quote
 
 LAYOUTS = ("tab", "blank", "trec", "trees")

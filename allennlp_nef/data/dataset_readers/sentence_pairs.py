@@ -13,7 +13,7 @@ from allennlp.data.fields import MetadataField, SequenceLabelField, TensorField
 from allennlp_nef.data.dataset_readers.base import TextReader, text_field
 from allennlp_nef.data.dataset_readers.conllu import ConlluSentence, read_conllu, tree_of
 from allennlp_nef.data.fields import ClassField
-from allennlp_nef.data.text_files import is_json_lines, parse_lines, read_objects
+from allennlp_nef.data.files import is_json_lines, parse_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
 
 MIN_SCORE, MAX_SCORE = 1, 5

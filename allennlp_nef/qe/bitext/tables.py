@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.data.text_files import read_lines, read_objects
+from allennlp_nef.data.files import read_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.bitext.segments import UNSCORED, Answer, Bitext, SegmentPair, open_text
 from allennlp_nef.qe.files import read_parallel

@@ -2,11 +2,11 @@
 
 import pytest
 
-from allennlp_nef.figures.html_pages import page_of
+from allennlp_nef.pages.document import page_of
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
 from allennlp_nef.qe.predictor import WordQePredictor
-from tests.demo.conftest import served
 from tests.figures.answers import DESCRIPTION, answer_of
+from tests.pages.conftest import served
 from tests.predictors import small_models
 from tests.qe import small_qe
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from allennlp_nef.data.text_files import parse_json
+from allennlp_nef.archives import load_predictor
+from allennlp_nef.data.files import parse_json
 from allennlp_nef.errors import UserError, require_extra
-from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.base import NefPredictor
 from allennlp_nef.resources import folders
 
@@ -74,7 +74,7 @@ def create_app(
         raise UserError(
             "threshold: expected a number, because a server answers requests one by one"
         )
-    app = Flask(__name__, static_folder=page or str(folders()["demo"]), static_url_path="")
+    app = Flask(__name__, static_folder=page or str(folders()["pages"]), static_url_path="")
     app.config["MAX_CONTENT_LENGTH"] = max_bytes
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
 

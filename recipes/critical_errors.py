@@ -1,7 +1,7 @@
 """Measures which errors an estimator sees in correct translations that were damaged in one place.
 
-    python benchmarks/critical_errors.py ARCHIVE --demetr FOLDER
-    python benchmarks/critical_errors.py ARCHIVE --pairs en-fr.errors.jsonl en-ja.errors.jsonl
+    python recipes/critical_errors.py ARCHIVE --demetr FOLDER
+    python recipes/critical_errors.py ARCHIVE --pairs en-fr.errors.jsonl en-ja.errors.jsonl
 
 FOLDER has translations.jsonl and damaged.jsonl of DEMETR (Karpinska et al., EMNLP 2022). The other files are those of
 `synthetic_errors.py`. Prints a table with these columns, for each kind of damage:

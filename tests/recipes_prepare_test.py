@@ -1,4 +1,4 @@
-"""The models that programs in benchmarks/ prepare, and the rows of benchmarks/speed.py."""
+"""The models that recipes/prepare_models.py prepares, and the rows of benchmarks/speed.py."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The errors that benchmarks/synthetic_errors.py makes, and how benchmarks/critical_errors.py counts them."""
+"""The errors that recipes/synthetic_errors.py makes, and how recipes/critical_errors.py counts them."""
 
 import importlib
 import json

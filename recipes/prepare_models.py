@@ -1,7 +1,7 @@
 """Trains the models that come with the package, scores them, and writes archives and scores into the package.
 
-    python benchmarks/prepare_models.py qe-multilingual --data FOLDER
-    python benchmarks/prepare_models.py ner-multilingual --data FOLDER --run runs/models/ner-multilingual --check
+    python recipes/prepare_models.py qe-multilingual --data FOLDER
+    python recipes/prepare_models.py ner-multilingual --data FOLDER --run runs/models/ner-multilingual --check
 
 FOLDER has the data:
 
@@ -32,8 +32,8 @@ import torch
 from allennlp.commands.evaluate import evaluate_from_archive
 
 import allennlp_nef
+from allennlp_nef.archives import unpack
 from allennlp_nef.cli.calibrate import calibrate
-from allennlp_nef.predictors.archives import unpack
 from allennlp_nef.resources import trained_models
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -295,7 +295,7 @@ def add_to_package(name: str, archive: Path, scores: dict[str, float]) -> None:
     folder = Path(allennlp_nef.__file__).parent / "trained_models"
     file = folder / "models.json"
     models = json.loads(file.read_text("utf-8"))
-    command = f"python benchmarks/prepare_models.py {name} --data FOLDER"
+    command = f"python recipes/prepare_models.py {name} --data FOLDER"
     models[name] = {**RECIPES[name].entry, "scores": scores, "command": command}
     file.write_text(json.dumps(dict(sorted(models.items())), indent=2) + "\n", "utf-8")
     shutil.copyfile(archive, folder / f"{name}.tar.gz")

@@ -50,19 +50,19 @@ def page_of(models: Sequence[Mapping[str, Any]]) -> str:
 
 
 def document_of(title: str, content: Mapping[str, Any], scripts: Sequence[str]) -> str:
-    """Builds a self-contained HTML page from the style sheet of the demo page, some scripts, and a JSON object.
+    """Builds a self-contained HTML page from the style sheet, some scripts, and a JSON object.
 
-    The scripts, files of the demo page or absolute paths, find the object in the element `page-data`.
+    The scripts, files in `pages/`, find the object in the element `page-data`.
     """
-    demo = folders()["demo"]
+    pages = folders()["pages"]
     data = json.dumps(content, separators=(",", ":"))
     for character in "<>&":  # text that looks like markup stays text
         data = data.replace(character, f"\\u{ord(character):04x}")
     return _PAGE.substitute(
         title=escape(title),
-        style=(demo / "style.css").read_text(encoding="utf-8"),
+        style=(pages / "style.css").read_text(encoding="utf-8"),
         data=data,
-        scripts="\n".join((demo / name).read_text(encoding="utf-8") for name in scripts),
+        scripts="\n".join((pages / name).read_text(encoding="utf-8") for name in scripts),
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data.text_files import (
+from allennlp_nef.data.files import (
     data_paths,
     find_words,
     parse_lines,

@@ -3,7 +3,7 @@
 import json
 from html.parser import HTMLParser
 
-from allennlp_nef.figures.html_pages import frame_of, page_of
+from allennlp_nef.pages.document import frame_of, page_of
 from tests.figures.answers import DESCRIPTION, random_answer
 
 ODD = "</script><script>alert(1)</script> <!-- & \u2028 \ud800 $x ${y} \\u003c ü"

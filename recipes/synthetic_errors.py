@@ -1,7 +1,7 @@
 """Makes training data of quality estimation: correct translations with errors in known places.
 
-    python benchmarks/synthetic_errors.py mlqe en-de FOLDER/mlqe-pe-en-de/train --output OUT --seed 1
-    python benchmarks/synthetic_errors.py pairs en-fr sentences.en sentences.fr --output OUT
+    python recipes/synthetic_errors.py mlqe en-de FOLDER/mlqe-pe-en-de/train --output OUT --seed 1
+    python recipes/synthetic_errors.py pairs en-fr sentences.en sentences.fr --output OUT
 
 `mlqe` reads PREFIX.src, PREFIX.mt, PREFIX.pe, PREFIX.tags and PREFIX.hter, and writes
 

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.errors import ArchiveError, UserError
-from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.serving import create_app
 from tests.conftest import ROOT
 

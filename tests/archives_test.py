@@ -15,9 +15,9 @@ import torch
 from allennlp.models import load_archive
 from allennlp.models.archival import extracted_archive
 
+from allennlp_nef import archives
+from allennlp_nef.archives import checked_archive, load_predictor, unpack
 from allennlp_nef.errors import ArchiveError, UserError
-from allennlp_nef.predictors import archives
-from allennlp_nef.predictors.archives import checked_archive, load_predictor, unpack
 from tests.conftest import ROOT
 from tests.predictors.small_models import member, members_of, with_value, write_members
 
