@@ -1,0 +1,63 @@
+"""The record of a sentence and its translation, which every reader makes and every predictor and writer uses."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from allennlp_nef.data.sentence import Sentence
+from allennlp_nef.qe.layouts import Link
+from allennlp_nef.qe.spans import ErrorSpan
+
+
+@dataclass(slots=True, eq=False)
+class TranslatedSentence:
+    """A sentence, its translation, and what is known about them. Unknown fields are None or empty."""
+
+    source: Sentence
+    target: Sentence
+    """The translation, whose words optionally end in `<EOS>`."""
+    links: list[Link] | None = None
+    """Pairs (source index, target index), from 0; empty if nothing is aligned."""
+    links_from: str = "given"
+    """The origin of the links: "given", "computed" by an aligner, or "none"."""
+    tokens: list[str] = field(default_factory=list)
+    """The tokens that are tagged: by default the words of the target; see `layouts.tagged_side`."""
+    tags: list[str] | None = None
+    """The gold tag of each of the tokens."""
+    spans: list[ErrorSpan] | None = None
+    """The errors in the text of the target."""
+    omission: str | None = None
+    """The severity of an omission that has no place in the text."""
+    score: float | None = None
+    """The quality of the translation: HTER, or 1 - ESA / 100; in a file of error spans, the number in the file."""
+    name: str = ""
+    """The name or number of the segment in its file or document, such as "unit 7"."""
+    source_language: str | None = None
+    target_language: str | None = None
+    document: str = ""
+    system: str = ""
+    domain: str = ""
+    protocol: str = "ESA"
+    decision: str | None = None
+    """A reviewer's decision: "accept" or "reject"."""
+    note: str = ""
+    """A reviewer's note, a single line."""
+    error: str | None = None
+    """Why the segment cannot be used, such as several translations into one language."""
+
+    @property
+    def words(self) -> list[str]:
+        return self.tokens
+
+    @property
+    def place(self) -> str:
+        """The file and line of the translation, such as "a.tsv:3"."""
+        return f"{self.target.path}:{self.target.lines[0]}"
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the known fields, for `allennlp evaluate --predictions-output-file`."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values |= {name: values[name].to_json() for name in ("source", "target")}
+        return {name: value for name, value in values.items() if value not in (None, "", [])}
