@@ -56,7 +56,7 @@ REFERENCE = {
         *("training.initializers", "training.callbacks"),
     ],
     "Predictors": [
-        *("predictors.base", "predictors.tagging", "predictors.nef_tagger", "qe.predictor"),
+        *("predictors.base", "predictors.nef_tagger", "qe.predictor"),
         *("predictors.sentence_classifier", "predictors.sentence_pair", "predictors.tree_lstm"),
         "predictors.dependency_parser",
     ],

@@ -68,7 +68,7 @@ def label_post_edits(
             raise DataFormatError(f"{where['target']}: expected words, got none")
         tags = tags_of(words, edited)
         if eos:
-            tags = split_tags(" ".join(tags), [*words, EOS], where["target"], eos=True)
+            tags = split_tags([*tags], [*words, EOS], where["target"], eos=True)
         rows.append(tags)
         scores.append(hter_of(words, edited))
     if not rows:

@@ -19,7 +19,7 @@ from allennlp_nef.cli.shared import (
 from allennlp_nef.errors import DataFormatError, UserError
 
 if TYPE_CHECKING:
-    from allennlp_nef.predictors.tagging import TaggingPredictor
+    from allennlp_nef.predictors.nef_tagger import TaggingPredictor
 
 SUMMARY = "Plot what the steps of a tagger attend to, sentence by sentence or over a corpus."
 DETAILS = """
@@ -174,7 +174,7 @@ def answers_of(predictor: "TaggingPredictor", path: str) -> Iterator[dict[str, A
         sentences = (("", instance) for instance in predictor._dataset_reader.read(path))
     for answer in predictor.stream(sentences):
         tagged: Any = answer
-        yield {**answer, "gold": tagged.metadata["tags"]}
+        yield {**answer, "gold": tagged.record.tags}
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from allennlp.common.util import import_module_and_submodules
 
 from allennlp_nef.archives import load_predictor
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.tagging import TaggingPredictor
+from allennlp_nef.predictors.nef_tagger import TaggingPredictor
 
 if TYPE_CHECKING:
     import pyarrow

@@ -66,13 +66,6 @@ class ExportableTagger(torch.nn.Module):
         self.eval()
 
     @property
-    def outputs(self) -> list[str]:
-        """What the model predicts of `hter`, (batch,), and `source_bad_probabilities`, (batch, source words)."""
-        has_score = self.is_qe and self.model.sentence_score is not None
-        aligns_words = self.is_qe and self.model.pair_embedder.aligns_words
-        return ["hter"] * has_score + ["source_bad_probabilities"] * aligns_words
-
-    @property
     def reader(self) -> PretrainedTransformer | None:
         """The pretrained transformer of the model."""
         readers = (each for each in self.modules() if isinstance(each, PretrainedTransformer))
@@ -90,7 +83,7 @@ class ExportableTagger(torch.nn.Module):
         # Returns
 
         `tuple[Tensor, ...]`
-            The scores of the labels, (batch, tokens, labels), and the `outputs`.
+            The scores of the labels, (batch, tokens, labels), and the `outputs` of a quality estimator.
         """
         nested: dict[str, Any] = {}
         for name, tensor in fields.items():
@@ -104,13 +97,13 @@ class ExportableTagger(torch.nn.Module):
         for part in filter(None, (self.encoder, self.decoder)):
             states = part(states, mask)
         scores = self.model.tag_head.scores(states)
-        outputs = [scores]
-        if self.outputs:
+        outputs, names = [scores], self.model.outputs if self.is_qe else []
+        if names:
             table = self.model.tag_head.probabilities(scores, mask)
-        if "hter" in self.outputs:
+        if "hter" in names:
             logits = self.model.sentence_score(states, mask, self.model.bad_probabilities(table))
             outputs.append(logits.sigmoid())
-        if "source_bad_probabilities" in self.outputs:
+        if "source_bad_probabilities" in names:
             bad = self.model.bad_probabilities(self.model.calibrated(table))
             outputs.append(source_bad_probabilities(bad, weights, mask))
         return tuple(outputs)

@@ -12,7 +12,7 @@ from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, UntaggedPredictor
-from allennlp_nef.predictors.requests import TEXT, Check, check_words
+from allennlp_nef.predictors.requests import TEXT, Check, check_words, words_of
 
 
 @Predictor.register("dependency_parser")
@@ -52,7 +52,10 @@ class DependencyParserPredictor(UntaggedPredictor):
 
     def to_item(self, request: dict[str, Any]) -> Item:
         split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
-        words, tags = self.split_field(request, "sentence", split)[0], request.get("tags")
+        words, tags = (
+            words_of(request, "sentence", split, self.max_tokens).words,
+            request.get("tags"),
+        )
         if tags is not None:
             check_words("tags", tags, self.max_tokens)
             if len(tags) != len(words):
@@ -62,8 +65,8 @@ class DependencyParserPredictor(UntaggedPredictor):
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         names = ("head_probabilities", "label_probabilities")
         return {
-            "words": item.metadata["words"],
-            "tags": item.metadata["pos"],
+            "words": item.record["words"],
+            "tags": item.record["pos"],
             "heads": [int(head) for head in output["predicted_heads"]],
             "labels": output["predicted_dependencies"],
             **{name: output[name] for name in names if name in output},

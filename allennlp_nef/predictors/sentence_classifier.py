@@ -12,7 +12,7 @@ from allennlp.predictors import Predictor
 from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.predictors.base import Item, UntaggedPredictor
-from allennlp_nef.predictors.requests import TEXT, Check
+from allennlp_nef.predictors.requests import TEXT, Check, words_of
 
 
 @Predictor.register("sentence_classifier")
@@ -38,7 +38,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
 
     def to_item(self, request: dict[str, Any]) -> Item:
         split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
-        words, _ = self.split_field(request, "sentence", split)
+        words = words_of(request, "sentence", split, self.max_tokens).words
         return Item(self._dataset_reader.text_to_instance(words))
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
@@ -46,7 +46,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
             self._dataset_reader.label_namespace
         )
         probabilities = {names[i]: p for i, p in enumerate(output["probs"].tolist())}
-        words = item.metadata["words"]
+        words = item.record["words"]
         return {"tokens": words, "label": output["label"], "probabilities": probabilities}
 
     def predictions_to_labeled_instances(

@@ -12,7 +12,7 @@ from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, UntaggedPredictor
-from allennlp_nef.predictors.requests import TEXT
+from allennlp_nef.predictors.requests import TEXT, words_of
 
 
 @Predictor.register("sentence_pair")
@@ -50,7 +50,9 @@ class SentencePairPredictor(UntaggedPredictor):
 
     def to_item(self, request: dict[str, Any]) -> Item:
         split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
-        sides = [self.split_field(request, name, split)[0] for name in ("first", "second")]
+        sides = [
+            words_of(request, name, split, self.max_tokens).words for name in ("first", "second")
+        ]
         heads = [request[name] for name in self.required[2:]]
         for name, words, numbers in zip(self.required[2:], sides, heads):
             in_range = [type(n) is int and 0 <= n <= len(words) for n in numbers]
@@ -64,7 +66,7 @@ class SentencePairPredictor(UntaggedPredictor):
         return Item(self._dataset_reader.text_to_instance(first, second, heads=given))
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        answer = dict(zip(self._dataset_reader.text_fields, item.metadata["sides"]))
+        answer = dict(zip(self._dataset_reader.text_fields, item.record["sides"]))
         if "label_probs" in output:  # esim
             labels = self._model.vocab.get_index_to_token_vocabulary("labels")
             named = {labels[i]: p for i, p in enumerate(output["label_probs"].tolist())}

@@ -40,10 +40,10 @@ class TreeLstmPredictor(UntaggedPredictor):
             item = Item(self._dataset_reader.text_to_instance(request["tree"]))
         except ValueError as error:
             raise UserError(f"tree: {error}") from None
-        check_words("tree", item.metadata["words"], self.max_tokens)
+        check_words("tree", item.record["words"], self.max_tokens)
         return item
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        tree = item.metadata["tree"].with_labels(output["node_labels"])
+        tree = item.record["tree"].with_labels(output["node_labels"])
         parts = {name: output[name] for name in ("label", "probabilities")}
-        return {"tokens": item.metadata["words"], **parts, "tree": tree}
+        return {"tokens": item.record["words"], **parts, "tree": tree}

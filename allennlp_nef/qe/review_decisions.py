@@ -14,7 +14,8 @@ from typing import Any
 from allennlp_nef.data.files import parse_lines, parse_object
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.bitext import SegmentPair
-from allennlp_nef.qe.spans import ErrorSpan, segment_of
+from allennlp_nef.qe.span_files import segment_of
+from allennlp_nef.qe.spans import ErrorSpan
 
 DECISIONS = ("accept", "reject")
 
@@ -67,7 +68,7 @@ def _decision_of(value: dict[str, Any]) -> Decision:
         expected = "an object with id, decision (accept, reject or null) and note"
         raise ValueError(f"expected {expected}, got {quote(value)}")
     segment = segment_of(value)
-    key = (_id_of(name), str(segment.source), segment.target)
+    key = (_id_of(name), str(segment.source.text), str(segment.target.text))
     return Decision(key, decision, " ".join(note.split()), segment.spans)
 
 

@@ -2,8 +2,9 @@
 `conllu_trees`."""
 
 import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
@@ -15,11 +16,13 @@ from allennlp_nef.data.dataset_readers.base import (
     SentenceReader,
     TextReader,
     Writer,
+    peek,
     read_tagged_objects,
     text_field,
 )
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.files import is_json_lines, read_lines
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, quote
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -41,12 +44,8 @@ class ConlluSentence:
     """The line number of `text[0]`, from 1."""
     words: list[list[str]]
     """The ten columns of each word."""
-    lines: list[int]
+    lines: "array[int]"
     """The line number of each word, from 1."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the fields, for `allennlp evaluate --predictions-output-file`."""
-        return asdict(self)
 
     def column(self, name: str) -> list[str]:
         """Returns the value of one of the `COLUMNS` for each word."""
@@ -89,7 +88,7 @@ def read_conllu(path: str, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
 
 
 def _parse(path: str, text: list[str], first_line: int) -> ConlluSentence:
-    sentence = ConlluSentence(path, text, first_line, [], [])
+    sentence = ConlluSentence(path, text, first_line, [], array("L"))
     empty_nodes = range_end = 0
     for number, line in enumerate(text, first_line):
         line = line.rstrip("\r\n")
@@ -124,16 +123,6 @@ def _parse(path: str, text: list[str], first_line: int) -> ConlluSentence:
             f"got {len(sentence.words)}"
         )
     return sentence
-
-
-def has_values(path: str, encoding: str, columns: Sequence[str]) -> bool:
-    """Returns whether any word of a file has a value in one of the columns. Usually, the first sentence suffices."""
-    return any(
-        value != UNKNOWN
-        for sentence in read_conllu(path, encoding)
-        for name in columns
-        for value in sentence.column(name)
-    )
 
 
 def format_conllu(forms: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str:
@@ -191,29 +180,29 @@ def _check_column(column: str) -> str:
 
 def write_conllu(reader: "ConlluTagsReader", prediction: Prediction) -> str:
     """Writes CoNLL-U: the sentence of the input file with the predicted tags in the reader's column."""
-    return _fill_in(prediction, {reader.column: prediction.answer["tags"]})
+    return _fill_in(reader, prediction, {reader.column: prediction.answer["tags"]})
 
 
 def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
     """Writes CoNLL-U: the sentence of the input file with the predicted HEAD and DEPREL."""
     answer = prediction.answer
     columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
-    if "sentence" not in prediction.metadata:
+    if not prediction.record.path:
         columns[reader.column] = answer["tags"]
-    return _fill_in(prediction, columns)
+    return _fill_in(reader, prediction, columns)
 
 
-def _fill_in(prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> str:
-    if "sentence" in prediction.metadata:
-        return prediction.metadata["sentence"].with_columns(columns)
-    return format_conllu(prediction.metadata["words"], columns)
+def _fill_in(reader: Any, prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> str:
+    sentence = prediction.record
+    if sentence.path and not is_json_lines(sentence.path):
+        return reader.reread(sentence).with_columns(columns)
+    return format_conllu(sentence.words, columns)
 
 
 @DatasetReader.register("conllu_tags")
 class ConlluTagsReader(SentenceReader):
     """Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features; or
-    JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`; `sentence` is a
-    `ConlluSentence`.
+    JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`.
 
     A word without UPOS has no gold tag and is ignored in the loss and scores. A file without any value in the column is
     unlabeled, and a warning says so. The `feats` column is empty for most words of some languages, so with `feats` a
@@ -233,22 +222,27 @@ class ConlluTagsReader(SentenceReader):
         super().__init__(**kwargs)
         self.column = _check_column(column)
 
-    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+    def parse(self, path: str) -> Iterator[ConlluSentence]:
+        return read_conllu(path, self.encoding)
+
+    def examples(self, file_path: str) -> Iterator[Sentence]:
         no_tag = UNKNOWN if self.column == "upos" else None
         if is_json_lines(file_path):
-            for _, tokens, gold in read_tagged_objects(file_path, self.encoding, no_tag):
-                yield {"tokens": tokens, "tags": gold}
+            yield from read_tagged_objects(file_path, self.encoding, no_tag)
             return
-        columns = ["upos", "feats"] if self.column == "feats" else [self.column]
-        is_labeled = has_values(file_path, self.encoding, columns)
+        names = ("upos", "feats") if self.column == "feats" else (self.column,)
+        is_labeled, sentences = peek(
+            self.parse(file_path),
+            lambda parsed: any({*parsed.column(name)} != {UNKNOWN} for name in names),
+        )
         if not is_labeled:
             self.warn(
                 "%s has no %s, so its sentences are unlabeled.", file_path, self.column.upper()
             )
-        for sentence in read_conllu(file_path, self.encoding):
-            tags = sentence.column(self.column)
+        for parsed in sentences:
+            tags = parsed.column(self.column)
             gold = [None if tag == no_tag else tag for tag in tags] if is_labeled else None
-            yield {"tokens": sentence.column("form"), "tags": gold, "sentence": sentence}
+            yield Sentence(parsed.column("form"), gold, path=file_path, lines=parsed.lines)
 
 
 class PosField(SequenceLabelField):
@@ -258,13 +252,20 @@ class PosField(SequenceLabelField):
     _already_warned_namespaces = {"pos"}
 
 
+@dataclass(slots=True, eq=False)
+class WordsWithPos(Sentence):
+    """A sentence with the parts of speech of its words, which AllenNLP's parsers read as `metadata["pos"]`."""
+
+    pos: list[str] = field(default_factory=list)
+
+
 @DatasetReader.register("conllu_trees")
 class ConlluTreesReader(TextReader):
     """Reads CoNLL-U files (Universal Dependencies) for parsers: words, one column of tags, heads and dependency labels.
 
     An instance has the fields that `arc_mlp_parser` and the `biaffine_parser` of allennlp-models take: `words`,
-    `pos_tags` (namespace "pos"), if the tree is known `head_indices` and `head_tags`, and `metadata`, a dict with
-    `words`, `pos` and, for a sentence of a file, the `ConlluSentence` as `sentence`.
+    `pos_tags` (namespace "pos"), if the tree is known `head_indices` and `head_tags`, and `metadata`, a
+    `WordsWithPos`.
 
     A file without any HEAD is unlabeled, and a warning says so.
 
@@ -288,14 +289,20 @@ class ConlluTreesReader(TextReader):
         self.column = _check_column(column)
 
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
-        has_trees = has_values(file_path, self.encoding, ["head"])
+        has_trees, sentences = peek(
+            read_conllu(file_path, self.encoding),
+            lambda parsed: {*parsed.column("head")} != {UNKNOWN},
+        )
         if not has_trees:
             self.warn("%s has no HEAD, so its sentences are unlabeled.", file_path)
-        for sentence in read_conllu(file_path, self.encoding):
+        for sentence in sentences:
             heads, labels = tree_of(sentence) if has_trees else (None, None)
             words, tags = sentence.column("form"), sentence.column(self.column)
-            tree = {"heads": heads, "labels": labels}
-            yield {"words": words, "tags": tags, **tree, "sentence": sentence}
+            place = {"path": file_path, "lines": sentence.lines}
+            yield {"words": words, "tags": tags, "heads": heads, "labels": labels, **place}
+
+    def parse(self, path: str) -> Iterator[ConlluSentence]:
+        return read_conllu(path, self.encoding)
 
     def text_to_instance(
         self,
@@ -303,10 +310,11 @@ class ConlluTreesReader(TextReader):
         tags: list[str] | None = None,
         heads: list[int] | None = None,
         labels: list[str] | None = None,
-        sentence: ConlluSentence | None = None,
+        path: str = "",
+        lines: Sequence[int] = (),
     ) -> Instance:
         """Returns the instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if
-        they are known, and the parsed lines of a file for the output format.
+        they are known, and where it was read.
         """
         words = self.split(words)
         tags = tags or [UNKNOWN] * len(words)
@@ -318,8 +326,5 @@ class ConlluTreesReader(TextReader):
         if heads is not None and labels is not None:
             fields["head_tags"] = TagsField(labels, tokens, self.label_namespace)
             fields["head_indices"] = SequenceLabelField(heads, tokens, "head_index_tags")
-        metadata: dict[str, Any] = {"words": words, "pos": tags}
-        if sentence is not None:
-            metadata["sentence"] = sentence
-        fields["metadata"] = MetadataField(metadata)
+        fields["metadata"] = MetadataField(WordsWithPos(words, path=path, lines=lines, pos=tags))
         return Instance(fields)

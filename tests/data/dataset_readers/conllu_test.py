@@ -254,8 +254,8 @@ class TestTags:
         instances = read(reader, path, TEXT.replace("\n", "\r\n"))
         text = ""
         for number, instance in enumerate(instances):
-            metadata = instance["metadata"].metadata
-            prediction = Prediction(number, {"tags": metadata["tags"]}, metadata)
+            sentence = instance["metadata"].metadata
+            prediction = Prediction(number, {"tags": [*sentence.tags]}, sentence)
             prediction.answer["tags"][0] = "NEW"
             text += reader.writers["conllu"](reader, prediction)
         expected = TEXT.replace("ADP\tP", "ADP\tNEW").replace("INTJ\tI", "INTJ\tNEW")
@@ -325,7 +325,7 @@ class TestTrees:
         reader = ConlluTreesReader(column="xpos")
         for words in ("a b", ["a", "b"]):
             metadata = reader.text_to_instance(words)["metadata"].metadata
-            assert metadata == {"words": ["a", "b"], "pos": ["_", "_"]}
+            assert (metadata.words, metadata.pos) == (["a", "b"], ["_", "_"])
         answer = {"tags": ["N", "V"], "heads": [0, 1], "labels": ["root", "x"]}
         metadata = reader.text_to_instance(["a", "b"], ["N", "V"])["metadata"].metadata
         text = reader.writers["conllu"](reader, Prediction(0, answer, metadata))

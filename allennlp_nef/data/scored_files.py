@@ -6,27 +6,20 @@ from typing import Any
 from allennlp_nef.data.chunks import OUTSIDE, split_tag
 from allennlp_nef.data.dataset_readers.conll_tags import CONLLEVAL_BOUNDARY, NO_TAG, read_columns
 from allennlp_nef.data.dataset_readers.conllu import UNKNOWN, read_conllu
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, quote
 
 
 @dataclass
-class TaggedSentence:
-    """The tags of a sentence, or its one score."""
-
-    tags: list[Any]
-    """None for a word without a gold tag, which is not scored."""
-    lines: list[int]
-    """The line of each tag, from 1."""
-    words: list[str] = field(default_factory=list)
-    """What is tagged; empty if the file does not contain it."""
-
-
-@dataclass
 class ScoredFile:
-    """The tagged sentences of a file."""
+    """The sentences of a file, with the line of each tag.
+
+    Tags can be any values that are compared, such as the single score of a sentence; None is not scored. Words are
+    empty if the file does not contain them.
+    """
 
     path: str
-    sentences: list[TaggedSentence]
+    sentences: list[Sentence] = field(default_factory=list)
     language_pair: str | None = None
     kind: str | None = None
     """What is tagged, in tables: "mt" (words), "gap" or "source"."""
@@ -35,7 +28,7 @@ class ScoredFile:
 
     @property
     def tags(self) -> list[list[Any]]:
-        return [sentence.tags for sentence in self.sentences]
+        return [sentence.tags or [] for sentence in self.sentences]
 
 
 def read_conll(
@@ -47,7 +40,7 @@ def read_conll(
     encoding: str = "utf-8",
 ) -> ScoredFile:
     """Returns the tags in a column of CoNLL."""
-    file = ScoredFile(path, [])
+    file = ScoredFile(path)
     for sentence in read_columns(path, encoding, comment_prefix, CONLLEVAL_BOUNDARY):
         width, lines = len(sentence.rows[0]), sentence.lines
         for index in (column, word_column):
@@ -63,18 +56,18 @@ def read_conll(
             except ValueError as error:
                 raise DataFormatError(f"{path}:{line}: {error} in column {column}") from None
         has_words = (column - word_column) % width != 0
-        file.sentences.append(TaggedSentence(tags, lines, words if has_words else []))
+        file.sentences.append(Sentence(words if has_words else [], tags, path=path, lines=lines))
     return file
 
 
 def read_conllu_tags(path: str, column: str, encoding: str = "utf-8") -> ScoredFile:
     """Returns the tags in a column of CoNLL-U."""
-    file = ScoredFile(path, [])
+    file = ScoredFile(path)
     for sentence in read_conllu(path, encoding):
         tags, words = sentence.column(column), sentence.column("form")
         no_tag = UNKNOWN if column == "upos" else None
         gold = [None if tag == no_tag else tag for tag in tags]
-        file.sentences.append(TaggedSentence(gold, sentence.lines, words))
+        file.sentences.append(Sentence(words, gold, path=path, lines=sentence.lines))
     if {tag for tags in file.tags for tag in tags} <= {UNKNOWN, None}:
         line = file.sentences[0].lines[0]
         raise DataFormatError(f"{path}:{line}: expected tags in {column}, got {UNKNOWN} everywhere")
@@ -88,7 +81,8 @@ def check_line_up(gold: ScoredFile, file: ScoredFile) -> None:
             raise DataFormatError(
                 f"{file.path}:1: expected {expected} as in {gold.path}, got {got}"
             )
-    for sentence, other in zip(gold.sentences, file.sentences):
+    rows = zip(gold.sentences, file.sentences, gold.tags, file.tags)
+    for sentence, other, tags, found_tags in rows:
         pairs = zip(sentence.words, other.words)
         differ = next((i for i, (word, found) in enumerate(pairs) if word != found), None)
         if differ is not None:
@@ -97,12 +91,12 @@ def check_line_up(gold: ScoredFile, file: ScoredFile) -> None:
             raise DataFormatError(
                 f"{file.path}:{other.lines[differ]}: expected {expected} as in {place}, got {got}"
             )
-        if len(sentence.tags) != len(other.tags):
+        if len(sentence.lines) != len(other.lines):
             raise DataFormatError(
-                f"{file.path}:{other.lines[0]}: expected {len(sentence.tags)} tags as in "
-                f"{gold.path}:{sentence.lines[0]}, got {len(other.tags)}"
+                f"{file.path}:{other.lines[0]}: expected {len(sentence.lines)} tags as in "
+                f"{gold.path}:{sentence.lines[0]}, got {len(other.lines)}"
             )
-        for line, expected, tag in zip(other.lines, sentence.tags, other.tags):
+        for line, expected, tag in zip(other.lines, tags, found_tags):
             if tag is None and expected is not None:
                 raise DataFormatError(f"{file.path}:{line}: expected a predicted tag, got none")
     check_number(gold, file)

@@ -9,8 +9,11 @@ from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 
 from allennlp_nef.data.chunks import Chunk, chunks_of
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.tag_heads import TagHead
+from allennlp_nef.nn import crf
+from allennlp_nef.predictors.answers import tagger_answer
 from tests import oracles
 from tests.modules.tag_heads.small_head import (
     CHUNK_LABELS,
@@ -37,11 +40,23 @@ def make_output(head, name, seed, lengths=LENGTHS, scale=3.0, tags=None, **optio
     with torch.no_grad():
         scores = model.tag_head.scores(scale * states.double())
         scores = scores.masked_fill(~mask.unsqueeze(-1), math.nan)
-        tag_ids, table = model.decode(scores, mask)
+        tag_ids, table, following = model.predict(scores, mask)
         if tags == "random":
             tag_ids = torch.randint(len(labels), mask.shape).masked_fill(~mask, 0)
-        output = {"mask": mask, "scores": scores, "tag_ids": tag_ids, "class_probabilities": table}
-        return model, output, model.make_output_human_readable(output)
+            following = table[:, 1:]
+            if head == "crf":
+                _, following = crf.marginals(
+                    scores, mask, model.tag_head.constrained_chain(), tag_ids
+                )
+        arrays = zip(lengths, tag_ids.numpy(), table.numpy(), following.numpy())
+        answers = [
+            tagger_answer(Sentence(["w"] * n), ids[:n], rows[:n], after[: max(n - 1, 0)], labels)
+            for n, ids, rows, after in arrays
+        ]
+        for span in (span for answer in answers for span in answer["spans"]):
+            span |= {"start": span["start"] // 2, "end": (span["end"] + 1) // 2}  # in words
+        output = {"scores": scores, "tag_ids": tag_ids}
+        return model, output, {name: [each[name] for each in answers] for name in ("tags", "spans")}
 
 
 def probabilities_of(paths):

@@ -1,14 +1,17 @@
 """The quality estimation files that `score-tags` compares: tags, error spans and sentence scores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from allennlp_nef.data.files import read_lines
+from allennlp_nef.data.scored_files import ScoredFile, check_number
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.metrics.files_to_score import ScoredFile, TaggedSentence, check_number
 from allennlp_nef.qe.layouts import BAD, OK, check_tags, read_table
-from allennlp_nef.qe.spans import ErrorSpan, read_segments
+from allennlp_nef.qe.span_files import read_segments
+from allennlp_nef.qe.spans import ErrorSpan
 
 # The tag of a sentence that a WMT23 gold file omits.
 LEFT_OUT = "hallucination"
@@ -18,20 +21,24 @@ def read_word_tags(
     path: str, encoding: str = "utf-8", language_pair: str | None = None
 ) -> ScoredFile:
     """Reads OK and BAD from a `.tags` file or a WMT table. An omitted sentence has the single tag `LEFT_OUT`."""
-    file = ScoredFile(path, [])
+    file = ScoredFile(path)
     lines = list(read_lines(path, encoding))
     if any("\t" in line and not {OK, BAD}.issuperset(line.split()) for _, line in lines):
-        _read_word_table(file, encoding, language_pair)
+        _read_word_table(file, lines, language_pair)
         return file
     for number, line in lines:
         tags = line.split()
         check_tags(tags or [""], f"{path}:{number}")
-        file.sentences.append(TaggedSentence(tags, [number] * len(tags)))
+        file.sentences.append(Sentence([], [*tags], path=path, lines=[number] * len(tags)))
     return file
 
 
-def _read_word_table(file: ScoredFile, encoding: str, language_pair: str | None) -> None:
-    rows = read_table(file.path, (5, 6, 7), encoding, language_pair).rows
+def _read_word_table(
+    file: ScoredFile, lines: Iterable[tuple[int, str]], language_pair: str | None
+) -> None:
+    rows = read_table(file.path, lines, (5, 6, 7), language_pair).rows
+    tags: list[Any] = []
+    lines_of_tags: list[int] = []
     for line, cells in rows:
         *names, sentence, index, word, tag = cells
         words = [(index, word, tag)]
@@ -46,9 +53,9 @@ def _read_word_table(file: ScoredFile, encoding: str, language_pair: str | None)
             file.language_pair, file.kind = pair, kind
         for index, word, tag in words:
             if index == "0" or not file.sentences:
-                file.sentences.append(TaggedSentence([], [], []))
-            last = file.sentences[-1]
-            place = f"sentence {len(file.sentences) - 1}, word {len(last.tags)}"
+                tags, lines_of_tags = [], []
+                file.sentences.append(Sentence([], tags, path=file.path, lines=lines_of_tags))
+            place = f"sentence {len(file.sentences) - 1}, word {len(tags)}"
             expected = (file.language_pair, file.kind, place)
             got = (pair, kind, f"sentence {sentence}, word {index}")
             if got != expected:
@@ -56,20 +63,22 @@ def _read_word_table(file: ScoredFile, encoding: str, language_pair: str | None)
                 raise DataFormatError(f"{file.path}:{line}: expected {shown}, got {found}")
             labels = (OK, BAD, LEFT_OUT) if len(cells) == 6 else (OK, BAD)
             check_tags([tag], f"{file.path}:{line}", labels)
-            last.tags.append(tag)
-            last.lines.append(line)
-            last.words.append(word)
+            tags.append(tag)
+            lines_of_tags.append(line)
+            file.sentences[-1].words.append(word)
 
 
 def read_spans(path: str, language_pair: str | None = None) -> ScoredFile:
     """Returns the `character_tags` of the translations in a file of error spans."""
-    file = ScoredFile(path, [])
+    file = ScoredFile(path)
     for segment in read_segments(path, language_pair):
         if segment.spans is None:
-            raise DataFormatError(f"{path}:{segment.line}: expected error spans, got none")
-        tags = character_tags(segment.target, segment.spans)
-        text = [" " if character.isspace() else character for character in segment.target.strip()]
-        file.sentences.append(TaggedSentence(tags, [segment.line] * len(tags), [*text, ""]))
+            raise DataFormatError(f"{segment.place}: expected error spans, got none")
+        target = segment.target.text or ""
+        tags = character_tags(target, segment.spans)
+        text = [" " if character.isspace() else character for character in target.strip()]
+        lines = [*segment.target.lines] * len(tags)
+        file.sentences.append(Sentence([*text, ""], [*tags], path=path, lines=lines))
     return file
 
 
@@ -92,9 +101,9 @@ def read_sentence_scores(
     path: str, encoding: str = "utf-8", language_pair: str | None = None
 ) -> ScoredFile:
     """Reads the numbers from a file with one per line, or from a WMT table."""
-    file, rows = ScoredFile(path, []), list(read_lines(path, encoding))
+    file, rows = ScoredFile(path), list(read_lines(path, encoding))
     if any("\t" in line for _, line in rows):
-        table = read_table(path, (4,), encoding, language_pair).rows
+        table = read_table(path, rows, (4,), language_pair).rows
         file.language_pair, system = table[0][1][:2]
         for index, (line, cells) in enumerate(table):
             expected = [file.language_pair, system, str(index)]
@@ -108,7 +117,8 @@ def read_sentence_scores(
             score = math.nan
         if not math.isfinite(score):
             raise DataFormatError(f"{path}:{line}: expected a number, got {quote(text)}")
-        file.sentences.append(TaggedSentence([score], [line]))
+        score_as_tag: Any = [score]
+        file.sentences.append(Sentence([], score_as_tag, path=path, lines=[line]))
     return file
 
 
@@ -129,11 +139,11 @@ def without_gaps(files: Sequence[ScoredFile], gaps: str = "no") -> list[ScoredFi
     offset = -1 if kind == "gap" else 1
     for file in files:
         for expected, sentence in zip(files[0].sentences, file.sentences):
-            short, long = sorted((len(expected.tags), len(sentence.tags)))
+            short, long = sorted((len(expected.lines), len(sentence.lines)))
             if long not in (short, 2 * short + offset):
                 raise DataFormatError(
-                    f"{file.path}:{sentence.lines[0]}: expected {len(expected.tags)} tags as in {files[0].path}, "
-                    f"perhaps with gaps in one of the files, got {len(sentence.tags)}"
+                    f"{file.path}:{sentence.lines[0]}: expected {len(expected.lines)} tags as in {files[0].path}, "
+                    f"perhaps with gaps in one of the files, got {len(sentence.lines)}"
                 )
     lengths = [[len(tags) for tags in row] for row in zip(*(file.tags for file in files))]
     shortest = [min(row) for row in lengths]
@@ -142,9 +152,9 @@ def without_gaps(files: Sequence[ScoredFile], gaps: str = "no") -> list[ScoredFi
         shortest = [(n - offset) // 2 for n in shortest]
     for file in files:
         for sentence, short in zip(file.sentences, shortest):
-            if len(sentence.tags) != short:
+            if len(sentence.lines) != short:
                 start = 0 if kind == "gap" else 1
-                sentence.tags = sentence.tags[start::2]
+                sentence.tags = (sentence.tags or [])[start::2]
                 sentence.lines = sentence.lines[start::2]
                 file.has_gaps = kind != "gap"
     return files
