@@ -14,8 +14,8 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import AttachmentScores
 
 from allennlp_nef.data.fields import UNSEEN, labels_of
-from allennlp_nef.nn.eisner import projective_heads
 from allennlp_nef.nn.util import zero_padding
+from allennlp_nef.tasks.eisner import projective_heads
 
 
 class ArcScores(torch.nn.Module):

@@ -13,8 +13,8 @@ from allennlp.training.metrics import CategoricalAccuracy
 from torch.nn import functional
 
 from allennlp_nef.data.fields import NO_LABEL, labels_of
-from allennlp_nef.modules.tree_encoders import TreeEncoder
 from allennlp_nef.nn.util import zero_padding
+from allennlp_nef.tasks.tree_encoders import TreeEncoder
 
 
 @Model.register("tree_lstm")

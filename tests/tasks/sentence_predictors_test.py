@@ -9,15 +9,15 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.interpret.saliency_interpreters import SimpleGradient
 from allennlp.models import Model
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import (
+from allennlp_nef.errors import UserError
+from allennlp_nef.tasks.sentence_classes import (
     LabeledSentencesReader,
     LabeledTreesReader,
 )
-from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
-from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.sentence_classifier import SentenceClassifierPredictor
-from allennlp_nef.predictors.sentence_pair import SentencePairPredictor
-from allennlp_nef.predictors.tree_lstm import TreeLstmPredictor
+from allennlp_nef.tasks.sentence_classifier import SentenceClassifierPredictor
+from allennlp_nef.tasks.sentence_pair_predictor import SentencePairPredictor
+from allennlp_nef.tasks.sentence_pairs_reader import SentencePairsReader
+from allennlp_nef.tasks.tree_lstm_predictor import TreeLstmPredictor
 from tests.small_batches import batch_of
 
 EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}}

@@ -4,7 +4,7 @@ from allennlp.data import Batch, Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import parse_tree
+from allennlp_nef.tasks.sentence_classes import parse_tree
 from tests.data.reader_files import PROPERTY, error_line, labels_of, make, read, words_of
 
 LINES = {

@@ -9,10 +9,10 @@ from allennlp.data import Instance
 from allennlp.data.fields import LabelField
 from allennlp.predictors import Predictor
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.predictors.base import Item, UntaggedPredictor
 from allennlp_nef.predictors.requests import TEXT, Check
+from allennlp_nef.tasks.sentence_classes import LabeledSentencesReader
 
 
 @Predictor.register("sentence_classifier")

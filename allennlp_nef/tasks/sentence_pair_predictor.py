@@ -8,11 +8,11 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from allennlp_nef.data.dataset_readers.conllu import fault_of_heads
-from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, UntaggedPredictor
 from allennlp_nef.predictors.requests import TEXT
+from allennlp_nef.tasks.sentence_pairs_reader import SentencePairsReader
 
 
 @Predictor.register("sentence_pair")

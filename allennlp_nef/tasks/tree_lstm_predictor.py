@@ -6,10 +6,10 @@ from typing import Any
 from allennlp.common.util import JsonDict
 from allennlp.predictors import Predictor
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledTreesReader
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, UntaggedPredictor
 from allennlp_nef.predictors.requests import Check, check_words
+from allennlp_nef.tasks.sentence_classes import LabeledTreesReader
 
 
 @Predictor.register("tree_lstm")

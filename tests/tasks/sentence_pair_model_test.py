@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 from scipy.stats import pearsonr, spearmanr
 
-from allennlp_nef.models.sentence_pair import ScoreHead
+from allennlp_nef.tasks.sentence_pairs import ScoreHead
 from tests.small_batches import batch_of
 from tests.small_transformer import DIM, save_bert
 
