@@ -18,17 +18,9 @@ from allennlp_nef.qe import callbacks as qe_callbacks  # noqa: F401
 from allennlp_nef.qe import metrics as qe_metrics  # noqa: F401
 from allennlp_nef.qe import model, pair_embedders, predictor, reader  # noqa: F401
 from allennlp_nef.tasks import (  # noqa: F401
-    dependency_parser,
     dependency_parsing,
     sentence_classes,
-    sentence_classifier,
-    sentence_pair_predictor,
     sentence_pairs,
-    sentence_pairs_reader,
-    seq2vec_encoders,
-    tree_encoders,
-    tree_lstm,
-    tree_lstm_predictor,
 )
 from allennlp_nef.training import (  # noqa: F401
     callbacks,

@@ -1,21 +1,236 @@
-"""A graph-based dependency parser: Kiperwasser and Goldberg, "Simple and Accurate Dependency Parsing Using
-Bidirectional LSTM Feature Representations" (TACL 2016), Sections 4 and 5."""
+"""Dependency parsing: trees of CoNLL-U, Eisner's algorithm, a graph-based parser, and the predictor."""
 
 import math
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
+import numpy
 import torch
 from allennlp.common.checks import check_dimensions_match
-from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Field, Instance, TextFieldTensors, Vocabulary
+from allennlp.data.fields import MetadataField, SequenceLabelField
 from allennlp.models import Model
 from allennlp.modules import Embedding, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
+from allennlp.predictors import Predictor
 from allennlp.training.metrics import AttachmentScores
 
-from allennlp_nef.data.fields import UNSEEN, labels_of
+from allennlp_nef.data.dataset_readers.base import Prediction, TextReader, Writer, text_field
+from allennlp_nef.data.dataset_readers.conllu import (
+    UNKNOWN,
+    ConlluSentence,
+    check_column,
+    fill_in,
+    has_values,
+    read_conllu,
+)
+from allennlp_nef.data.fields import UNSEEN, TagsField, labels_of
+from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.nn.util import zero_padding
-from allennlp_nef.tasks.eisner import projective_heads
+from allennlp_nef.predictors.base import Item, UntaggedPredictor
+from allennlp_nef.predictors.requests import TEXT, Check, check_words
+
+Tree = tuple[list[int], list[str]]
+"""The head of each word, from 1, or 0 for the root; and the label of the arc between them."""
+
+
+def tree_of(sentence: ConlluSentence) -> Tree:
+    """Returns the tree in HEAD and DEPREL. Raises a `DataFormatError` with path and line if there is none."""
+    labels = sentence.column("deprel")
+    heads: list[int] = []
+    for head, label, line in zip(sentence.column("head"), labels, sentence.lines):
+        if not re.fullmatch("[0-9]{1,9}", head) or int(head) > len(labels) or label == UNKNOWN:
+            raise DataFormatError(
+                f"{sentence.path}:{line}: expected a HEAD from 0 to {len(labels)} and a DEPREL, "
+                f"got {quote(head)} and {quote(label)}"
+            )
+        heads.append(int(head))
+    fault = fault_of_heads(heads)
+    if fault is not None:
+        word, message = fault
+        raise DataFormatError(f"{sentence.path}:{sentence.lines[word - 1]}: {message}")
+    return heads, labels
+
+
+def fault_of_heads(heads: Sequence[int]) -> tuple[int, str] | None:
+    """Returns what keeps heads from forming a tree with one root: a word, counted from 1, and a message; None if
+    nothing. A head is the number of another word, or 0 for the root.
+    """
+    roots = [word for word, head in enumerate(heads, 1) if head == 0]
+    if len(roots) != 1:
+        return max(roots, default=1), f"expected one word with HEAD 0, got {len(roots)}"
+    reaches_root = {0}
+    for word in range(1, len(heads) + 1):
+        path: set[int] = set()
+        while word not in reaches_root:
+            if word in path:
+                return word, f"expected a tree, got a cycle through word {word}"
+            path.add(word)
+            word = heads[word - 1]
+        reaches_root |= path
+    return None
+
+
+def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
+    """Writes CoNLL-U: the sentence of the input file with the predicted HEAD and DEPREL."""
+    answer = prediction.answer
+    columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
+    if "sentence" not in prediction.metadata:
+        columns[reader.column] = answer["tags"]
+    return fill_in(prediction, columns)
+
+
+class PosField(SequenceLabelField):
+    """A `SequenceLabelField` whose namespace intentionally has an unknown tag, about which AllenNLP would warn."""
+
+    __slots__: list[str] = []
+    _already_warned_namespaces = {"pos"}
+
+
+@DatasetReader.register("conllu_trees")
+class ConlluTreesReader(TextReader):
+    """Reads CoNLL-U files (Universal Dependencies) for parsers: words, one column of tags, heads and dependency labels.
+
+    An instance has the fields that `arc_mlp_parser` and the `biaffine_parser` of allennlp-models take: `words`,
+    `pos_tags` (namespace "pos"), if the tree is known `head_indices` and `head_tags`, and `metadata`, a dict with
+    `words`, `pos` and, for a sentence of a file, the `ConlluSentence` as `sentence`.
+
+    A file without any HEAD is unlabeled, and a warning says so.
+
+    # Parameters
+
+    column : `str`, optional (default = `"upos"`)
+        The column of the tags: "upos", "xpos" or "feats".
+    label_namespace : `str`, optional (default = `"head_tags"`)
+        The vocabulary namespace of the dependency labels.
+    tokenizer, token_indexers, max_tokens, encoding, max_instances
+        See `TextReader` and `NefDatasetReader`.
+    """
+
+    text_fields = ("words",)
+    writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu_tree}
+
+    def __init__(
+        self, column: str = "upos", label_namespace: str = "head_tags", **kwargs: Any
+    ) -> None:
+        super().__init__(label_namespace=label_namespace, **kwargs)
+        self.column = check_column(column)
+
+    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        has_trees = has_values(file_path, self.encoding, ["head"])
+        if not has_trees:
+            self.warn("%s has no HEAD, so its sentences are unlabeled.", file_path)
+        for sentence in read_conllu(file_path, self.encoding):
+            heads, labels = tree_of(sentence) if has_trees else (None, None)
+            words, tags = sentence.column("form"), sentence.column(self.column)
+            tree = {"heads": heads, "labels": labels}
+            yield {"words": words, "tags": tags, **tree, "sentence": sentence}
+
+    def text_to_instance(
+        self,
+        words: str | list[str],
+        tags: list[str] | None = None,
+        heads: list[int] | None = None,
+        labels: list[str] | None = None,
+        sentence: ConlluSentence | None = None,
+    ) -> Instance:
+        """Returns the instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if
+        they are known, and the parsed lines of a file for the output format.
+        """
+        words = self.split(words)
+        tags = tags or [UNKNOWN] * len(words)
+        tokens = text_field(words)
+        fields: dict[str, Field] = {
+            "words": tokens,
+            "pos_tags": PosField(tags, tokens, "pos"),
+        }
+        if heads is not None and labels is not None:
+            fields["head_tags"] = TagsField(labels, tokens, self.label_namespace)
+            fields["head_indices"] = SequenceLabelField(heads, tokens, "head_index_tags")
+        metadata: dict[str, Any] = {"words": words, "pos": tags}
+        if sentence is not None:
+            metadata["sentence"] = sentence
+        fields["metadata"] = MetadataField(metadata)
+        return Instance(fields)
+
+
+def projective_heads(scores: numpy.ndarray, lengths: Sequence[int]) -> numpy.ndarray:
+    """Returns the heads of the projective tree with the highest score, in which exactly one word is the root.
+
+    The score of a tree is the sum of the scores of its arcs. The dynamic program of Eisner, "Three New Probabilistic
+    Models for Dependency Parsing" (COLING 1996), for all sentences and all spans of the same width at once.
+
+    # Parameters
+
+    scores : `numpy.ndarray`, (batch, words, words + 1)
+        The score of each head of each word: head 0 is the root, head i + 1 is word i. The score of a word as its own
+        head and all scores in padding are ignored.
+    lengths : `Sequence[int]`, (batch,)
+        The number of words of each sentence, at least 1.
+
+    # Returns
+
+    `numpy.ndarray`, (batch, words)
+        The head of each word, from 0 to words; 0 in padding.
+    """
+    batch, words, _ = scores.shape
+    arcs = scores[:, :, 1:]  # (batch, word, head)
+    # The best scores of the words i to j, (batch, i, j). The head of a complete span is one of its ends: i in `right`,
+    # j in `left`. An arc connects the ends of an incomplete span, to j in `right_arc` and to i in `left_arc`.
+    right, left, right_arc, left_arc = numpy.zeros((4, batch, words, words))
+    splits = {kind: numpy.zeros((batch, words, words), int) for kind in ("arc", "right", "left")}
+
+    def best(kind: str, candidates: numpy.ndarray) -> numpy.ndarray:
+        """Returns the highest scores (batch, spans) of (batch, spans, splits). Remembers the splits."""
+        offsets = candidates.argmax(-1)
+        splits[kind][:, i, j] = i + offsets
+        return numpy.take_along_axis(candidates, offsets[..., None], -1)[..., 0]
+
+    for width in range(1, words):
+        i = numpy.arange(words - width)
+        j = i + width
+        first, last = i[:, None], j[:, None]
+        split = first + numpy.arange(width)  # (spans, splits)
+        joined = best("arc", right[:, first, split] + left[:, split + 1, last])
+        right_arc[:, i, j] = joined + arcs[:, j, i]
+        left_arc[:, i, j] = joined + arcs[:, i, j]
+        right[:, i, j] = best("right", right_arc[:, first, split + 1] + right[:, split + 1, last])
+        left[:, i, j] = best("left", left[:, first, split] + left_arc[:, split, last])
+    heads = numpy.zeros((batch, words), dtype=int)
+    for row, length in enumerate(lengths):
+        trees = left[row, 0, :length] + right[row, :length, length - 1] + scores[row, :length, 0]
+        row_splits = {kind: table[row].tolist() for kind, table in splits.items()}
+        heads[row, :length] = _follow(row_splits, int(trees.argmax()), length)
+    return heads
+
+
+def _follow(splits: dict[str, list[list[int]]], root: int, length: int) -> list[int]:
+    """Returns the heads of one sentence: unfolds the two complete spans of the root."""
+    heads = [0] * length
+    spans = [("left", 0, root), ("right", root, length - 1)]
+    while spans:
+        kind, first, last = spans.pop()
+        if first == last:
+            continue
+        middle = splits[kind][first][last]
+        if kind == "right":
+            middle += 1
+            heads[middle] = first + 1
+            spans.append(("right", middle, last))
+            last = middle
+        else:
+            heads[middle] = last + 1
+            spans.append(("left", first, middle))
+            first = middle
+        # the words below the arc between `first` and `last`
+        split = splits["arc"][first][last]
+        spans += [("right", first, split), ("left", split + 1, last)]
+    return heads
 
 
 class ArcScores(torch.nn.Module):
@@ -242,3 +457,58 @@ class ArcMlpParser(Model):
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         scores: dict[str, float] = self._attachment.get_metric(reset)
         return scores
+
+
+@Predictor.register("dependency_parser")
+class DependencyParserPredictor(UntaggedPredictor):
+    """Parses sentences with `arc_mlp_parser`, or with `biaffine_parser` from allennlp-models.
+
+    A request is a JSON object:
+
+        {"sentence": "The dog barks", "tags": ["DET", "NOUN", "VERB"]}
+
+    `sentence` is raw text or a list of words. `tags` are the tags of the words, as in the training data; a model that
+    does not use tags needs none. The answer has `words`, `tags`, `heads` (the number of the head of each word, from 1;
+    0 for the root) and `labels`, and with `arc_mlp_parser` `head_probabilities` (among all heads of the word, whether
+    or not they form a tree) and `label_probabilities` (given the head).
+
+    For the parameters see `NefPredictor`. The output format "conllu" is the input file with HEAD and DEPREL filled in.
+    """
+
+    task = "dependencies"
+    needs_square_memory = True
+    fields: Mapping[str, Check] = {
+        "sentence": TEXT,
+        "tags": (lambda value: isinstance(value, list), "a list of tags"),
+    }
+    _dataset_reader: ConlluTreesReader
+
+    def __init__(self, model: Model, dataset_reader: ConlluTreesReader, **options: Any) -> None:
+        names = ("pos_tag_embedding", "_pos_tag_embedding")  # the latter in `biaffine_parser`
+        reads_tags = any(getattr(model, name, None) is not None for name in names)
+        self.required = ("sentence", "tags") if reads_tags else ("sentence",)
+        self.text_field = None if reads_tags else "sentence"
+        super().__init__(model, dataset_reader, **options)
+
+    def predict(self, sentence: str | list[str], tags: list[str] | None = None) -> JsonDict:
+        """Returns the answer to a sentence."""
+        return self.predict_json({"sentence": sentence, "tags": tags})
+
+    def to_item(self, request: dict[str, Any]) -> Item:
+        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
+        words, tags = self.split_field(request, "sentence", split)[0], request.get("tags")
+        if tags is not None:
+            check_words("tags", tags, self.max_tokens)
+            if len(tags) != len(words):
+                raise UserError(f"tags: expected {len(words)} tags, got {len(tags)}")
+        return Item(self._dataset_reader.text_to_instance(words, tags))
+
+    def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
+        names = ("head_probabilities", "label_probabilities")
+        return {
+            "words": item.metadata["words"],
+            "tags": item.metadata["pos"],
+            "heads": [int(head) for head in output["predicted_heads"]],
+            "labels": output["predicted_dependencies"],
+            **{name: output[name] for name in names if name in output},
+        }

@@ -1,23 +1,211 @@
-"""Models of sentence pairs: Tai, Socher and Manning, "Improved Semantic Representations From Tree-Structured Long
-Short-Term Memory Networks" (ACL 2015), Section 4.2."""
+"""Sentence pairs with a class or a score: SICK and SNLI parsers, reader, models and predictor."""
 
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError, check_dimensions_match
-from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Field, Instance, TextFieldTensors, Vocabulary
+from allennlp.data.fields import MetadataField, SequenceLabelField, TensorField
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
+from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy
 from torch.nn import functional
 
-from allennlp_nef.data.fields import NO_LABEL, labels_of
+from allennlp_nef.data.dataset_readers.base import TextReader, text_field
+from allennlp_nef.data.dataset_readers.conllu import ConlluSentence, read_conllu
+from allennlp_nef.data.fields import NO_LABEL, ClassField, labels_of
+from allennlp_nef.data.files import is_json_lines, parse_lines, read_objects
+from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.metrics import SentenceScores
+from allennlp_nef.predictors.base import Item, UntaggedPredictor
+from allennlp_nef.predictors.requests import TEXT
 from allennlp_nef.pretrained.transformer import PretrainedTransformer, word_pieces_of
-from allennlp_nef.tasks.tree_encoders import TreeEncoder
+from allennlp_nef.tasks.dependency_parsing import fault_of_heads, tree_of
+from allennlp_nef.tasks.sentence_classes import TreeEncoder
+
+MIN_SCORE, MAX_SCORE = 1, 5
+NO_CLASS = "-"
+"""The class of SNLI pairs whose annotators did not agree."""
+# The columns of SICK and the fields of SNLI that are read, and their names in this module.
+_NAMES = {
+    "sentence_A": "first",
+    "sentence_B": "second",
+    "entailment_judgment": "label",
+    "entailment_label": "label",
+    "relatedness_score": "score",
+    "sentence1": "first",
+    "sentence2": "second",
+    "gold_label": "label",
+}
+
+
+def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[str, str]]]:
+    """Yields the line number of each pair, and a dict with `first`, `second` and, if the file has them, `label` and
+    `score`.
+
+    A file whose name ends in `.jsonl` has the SNLI format, one JSON object per line. All others have the SICK format, a
+    tab-separated table whose first line has the column names. Empty lines are skipped.
+
+    # Raises
+
+    `DataFormatError`: any error of `read_lines`, a first line without the names of the sentences, a pair without its
+    sentences, or a number of columns that differs from the number of names.
+    """
+    read = read_objects if is_json_lines(path) else _read_table
+    for number, values in read(path, encoding):
+        row = {_NAMES[key]: values[key] for key in _NAMES if values.get(key) is not None}
+        for name in {"label", "score"} & row.keys():
+            if type(row[name]) in (int, float):
+                row[name] = str(row[name])
+        is_complete = {"first", "second"} <= row.keys()
+        if not is_complete or not all(isinstance(v, str) and v.strip() for v in row.values()):
+            raise DataFormatError(
+                f"{path}:{number}: expected sentence_A and sentence_B (.jsonl: sentence1 and sentence2), and no empty "
+                f"value, got {quote(row)}"
+            )
+        yield number, row
+
+
+def _read_table(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    names: list[str] = []
+    for number, cells in parse_lines(path, lambda line: line.split("\t"), encoding):
+        if not names:
+            names = cells
+            if not {"sentence_A", "sentence_B"} <= {*names}:
+                raise DataFormatError(
+                    f"{path}:{number}: expected column names such as sentence_A and sentence_B, got {quote(names)}"
+                )
+        elif len(cells) == len(names):
+            yield number, dict(zip(names, cells))
+        else:
+            raise DataFormatError(
+                f"{path}:{number}: expected {len(names)} columns separated by tabs, got {len(cells)}"
+            )
+
+
+@DatasetReader.register("sentence_pairs")
+class SentencePairsReader(TextReader):
+    """Reads pairs of sentences with a class or a score: the tables of SICK, and the JSON lines of SNLI (files whose
+    names end in `.jsonl`).
+
+    An instance has the fields `first` and `second` (`TextField`), if it is known `label` (`ClassField`) or `score`
+    (`TensorField`, from 1 to 5), and `metadata`, a dict with the words of both sentences as `sides`. SNLI pairs whose
+    annotators did not agree are skipped, and a warning gives their number.
+
+    # Parameters
+
+    gold : `str`, optional (default = `"label"`)
+        What the model predicts: "label" or "score".
+    parses : `str`, optional (default = `None`, no trees)
+        A folder with dependency trees: for `x/train.txt`, the file `train.conllu`, with the trees of the first and
+        second sentence of each pair in turn. An instance then has the `first_heads` and `second_heads` fields.
+    names : `Sequence[str]`, optional (default = `("first", "second")`)
+        The names of the fields of the sentences. `esim` from allennlp-models expects "premise" and "hypothesis".
+    tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `TextReader` and `NefDatasetReader`. `max_tokens` limits the longer sentence of a pair.
+    """
+
+    def __init__(
+        self,
+        gold: str = "label",
+        parses: str | None = None,
+        names: Sequence[str] = ("first", "second"),
+        **kwargs: Any,
+    ) -> None:
+        if gold not in ("label", "score"):
+            raise ConfigurationError(f"gold must be label or score, not {gold!r}")
+        self.text_fields = tuple(names)
+        super().__init__(**kwargs)
+        self.gold = gold
+        self.parses = parses
+
+    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        num_undecided = 0
+        trees_path = str(
+            Path(self.parses or "", f"{Path(file_path.removesuffix('.gz')).stem}.conllu")
+        )
+        trees = None if self.parses is None else read_conllu(trees_path)
+        for number, row in read_rows(file_path, self.encoding):
+            place = f"{file_path}:{number}"
+            first, second = self.split_line(row["first"]), self.split_line(row["second"])
+            heads = None
+            if trees is not None:
+                heads = [_next_heads(trees, words, place) for words in (first, second)]
+            gold: str | float | None = row.get(self.gold)
+            if self.gold == "score" and gold is not None:
+                gold = _score(row["score"], place)
+            if self.gold == "label" and gold == NO_CLASS:
+                num_undecided += 1
+            else:
+                yield {"first": first, "second": second, self.gold: gold, "heads": heads}
+        for rest in trees or ():
+            raise DataFormatError(
+                f"{trees_path}:{rest.lines[0]}: expected two trees for each pair of {file_path}, got another tree"
+            )
+        if num_undecided:
+            self.warn(f"{file_path}: left out {num_undecided} pairs without an agreed class.")
+
+    def num_tokens(self, example: Any) -> int:
+        return max(len(example["first"]), len(example["second"]))
+
+    def text_to_instance(
+        self,
+        first: str | list[str],
+        second: str | list[str],
+        label: str | None = None,
+        score: float | None = None,
+        heads: Sequence[list[int]] | None = None,
+    ) -> Instance:
+        """Returns the instance of two sentences, each a string or a list of words, with their label, their score from 1
+        to 5 and the heads of both trees if they are known. A head is the number of a word, from 1, or 0 for the root.
+        """
+        sides = [self.split(first), self.split(second)]
+        texts = list(map(text_field, sides))
+        fields: dict[str, Field] = dict(zip(self.text_fields, texts))
+        if label is not None:
+            fields["label"] = ClassField(label, self.label_namespace)
+        if score is not None:
+            fields["score"] = TensorField(torch.tensor(score, dtype=torch.float))
+        for name, tokens, numbers in zip(self.text_fields, texts, heads or ()):
+            fields[f"{name}_heads"] = SequenceLabelField(numbers, tokens, "head_index_tags")
+        fields["metadata"] = MetadataField({"sides": sides})
+        return Instance(fields)
+
+
+def _score(text: str, place: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not MIN_SCORE <= score <= MAX_SCORE:
+        raise DataFormatError(
+            f"{place}: expected a score from {MIN_SCORE} to {MAX_SCORE}, got {quote(text)}"
+        )
+    return score
+
+
+def _next_heads(trees: Iterator[ConlluSentence], words: list[str], place: str) -> list[int]:
+    """Returns the heads of the next tree of a file, which must have the words of a sentence of the pair at `place`."""
+    sentence = next(trees, None)
+    if sentence is None:
+        raise DataFormatError(f"{place}: expected a tree for each sentence, got too few (parses)")
+    forms = sentence.column("form")
+    if forms != words:
+        raise DataFormatError(
+            f"{sentence.path}:{sentence.lines[0]}: expected the words of {place}, {quote(' '.join(words))}, "
+            f"got {quote(' '.join(forms))}"
+        )
+    return tree_of(sentence)[0]
 
 
 class PairHead(torch.nn.Module, Registrable):
@@ -271,3 +459,61 @@ class SentencePair(Model):
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return self.output.get_metrics(reset)
+
+
+@Predictor.register("sentence_pair")
+class SentencePairPredictor(UntaggedPredictor):
+    """Compares two sentences with the `sentence_pair` model, or with `esim` from allennlp-models.
+
+    A request is a JSON object:
+
+        {"first": "A man is singing", "second": "Nobody is singing"}
+
+    `first` and `second` are raw text or lists of words. A model with a `tree_encoder`
+    also needs `first_heads` and `second_heads`, the number of each word's head, from 1, or 0 for the root.
+
+    The answer has the words, under the `names` of the reader; `label` or `score` (from 1 to 5); and `probabilities`, an
+    object with the probability of each label or score.
+
+    For the parameters see `NefPredictor`.
+    """
+
+    task = "pair"
+    _dataset_reader: SentencePairsReader
+
+    def __init__(self, model: Model, dataset_reader: SentencePairsReader, **options: Any) -> None:
+        has_trees = getattr(model, "tree_encoder", None) is not None
+        self.required = ("first", "second", *(("first_heads", "second_heads") if has_trees else ()))
+        heads = (lambda value: isinstance(value, list), "a list of numbers")
+        self.fields = {name: heads if name.endswith("_heads") else TEXT for name in self.required}
+        super().__init__(model, dataset_reader, **options)
+
+    def predict(
+        self, first: str | list[str], second: str | list[str], **heads: list[int]
+    ) -> JsonDict:
+        """Returns the answer to a pair, with `first_heads` and `second_heads` if the model needs them."""
+        return self.predict_json({"first": first, "second": second, **heads})
+
+    def to_item(self, request: dict[str, Any]) -> Item:
+        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
+        sides = [self.split_field(request, name, split)[0] for name in ("first", "second")]
+        heads = [request[name] for name in self.required[2:]]
+        for name, words, numbers in zip(self.required[2:], sides, heads):
+            in_range = [type(n) is int and 0 <= n <= len(words) for n in numbers]
+            if len(numbers) != len(words) or not all(in_range):
+                raise UserError(f"{name}: expected {len(words)} numbers from 0 to {len(words)}")
+            fault = fault_of_heads(numbers)
+            if fault:
+                raise UserError(f"{name}: {fault[1]}")
+        first, second = sides
+        given = (heads[0], heads[1]) if heads else None
+        return Item(self._dataset_reader.text_to_instance(first, second, heads=given))
+
+    def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
+        answer = dict(zip(self._dataset_reader.text_fields, item.metadata["sides"]))
+        if "label_probs" in output:  # esim
+            labels = self._model.vocab.get_index_to_token_vocabulary("labels")
+            named = {labels[i]: p for i, p in enumerate(output["label_probs"].tolist())}
+            output = {**output, "probabilities": named}
+        names = ("label", "score", "probabilities")
+        return {**answer, **{name: output[name] for name in names if name in output}}

@@ -13,11 +13,10 @@ from allennlp_nef.errors import UserError
 from allennlp_nef.tasks.sentence_classes import (
     LabeledSentencesReader,
     LabeledTreesReader,
+    SentenceClassifierPredictor,
+    TreeLstmPredictor,
 )
-from allennlp_nef.tasks.sentence_classifier import SentenceClassifierPredictor
-from allennlp_nef.tasks.sentence_pair_predictor import SentencePairPredictor
-from allennlp_nef.tasks.sentence_pairs_reader import SentencePairsReader
-from allennlp_nef.tasks.tree_lstm_predictor import TreeLstmPredictor
+from allennlp_nef.tasks.sentence_pairs import SentencePairPredictor, SentencePairsReader
 from tests.small_batches import batch_of
 
 EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}}
