@@ -4,7 +4,6 @@ local embedding_dim = 100;
 local reader = {
   type: 'labeled_sentences',
   layout: 'trec',
-  fine_labels: false,  // true: the 50 fine classes
   token_indexers: { tokens: { type: 'single_id' } },
 };
 

@@ -390,15 +390,3 @@ class NefPredictor(Predictor):
         number = next(self._line_numbers)
         prediction = Prediction(number, answer, answer.metadata, self.writer_options())
         return self._dataset_reader.writers[self.output_format](self._dataset_reader, prediction)
-
-
-class UntaggedPredictor(NefPredictor):
-    """Base class of the predictors of models that do not tag words."""
-
-    dropped_fields = ("label", "score", "labels", "head_indices", "head_tags")
-
-    def description(self) -> JsonDict:
-        """Describes the model as a JSON object: `task`; `title`, the class of the model; `fields`, which a request
-        needs; and `max_tokens`."""
-        title = type(self._model).__name__
-        return {**super().description(), "title": title, "fields": list(self.required)}

@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy
 import torch
@@ -19,28 +20,54 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp.predictors import Predictor
 from allennlp.training.metrics import AttachmentScores
 
-from allennlp_nef.data.dataset_readers.base import Prediction, TextReader, Writer, text_field
+from allennlp_nef.data.dataset_readers.base import Prediction, Writer, text_field
 from allennlp_nef.data.dataset_readers.conllu import (
     UNKNOWN,
     ConlluSentence,
     check_column,
-    fill_in,
-    has_values,
+    format_conllu,
     read_conllu,
 )
 from allennlp_nef.data.fields import UNSEEN, TagsField, labels_of
-from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.nn.util import zero_padding
-from allennlp_nef.predictors.base import Item, UntaggedPredictor
+from allennlp_nef.predictors.base import Item
 from allennlp_nef.predictors.requests import TEXT, Check, check_words
+from allennlp_nef.tasks.sentence_classes import TaskPredictor, TextReader
 
-Tree = tuple[list[int], list[str]]
-"""The head of each word, from 1, or 0 for the root; and the label of the arc between them."""
+T = TypeVar("T")
 
 
-def tree_of(sentence: ConlluSentence) -> Tree:
-    """Returns the tree in HEAD and DEPREL. Raises a `DataFormatError` with path and line if there is none."""
+@dataclass(slots=True, eq=False)
+class ParsedSentence(Sentence):
+    """A sentence with its dependency tree. AllenNLP's parsers read `words` and `pos`."""
+
+    pos: list[str] = field(default_factory=list)
+    """The tags of the words; `_` for a word without one."""
+    heads: list[int] | None = None
+    """The head of each word, from 1, or 0 for the root; None if the tree is not known."""
+    labels: list[str] | None = None
+    """The labels of the arcs between the words and their heads."""
+    source: ConlluSentence | None = None
+    """The parsed lines of a file, for the output format."""
+
+
+def peek(examples: Iterable[T], has_labels: Callable[[T], bool]) -> tuple[bool, Iterable[T]]:
+    """Returns whether any of the examples has labels, and all examples. Usually, the first one suffices; no more than
+    necessary are read."""
+    examples, read = iter(examples), []
+    for example in examples:
+        read.append(example)
+        if has_labels(example):
+            return True, chain(read, examples)
+    return False, read
+
+
+def tree_of(sentence: ConlluSentence) -> tuple[list[int], list[str]]:
+    """Returns the heads and labels in HEAD and DEPREL. Raises a `DataFormatError` with path and line if these are no
+    tree.
+    """
     labels = sentence.column("deprel")
     heads: list[int] = []
     for head, label, line in zip(sentence.column("head"), labels, sentence.lines):
@@ -78,11 +105,11 @@ def fault_of_heads(heads: Sequence[int]) -> tuple[int, str] | None:
 
 def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
     """Writes CoNLL-U: the sentence of the input file with the predicted HEAD and DEPREL."""
-    answer = prediction.answer
+    answer, record = prediction.answer, cast(Any, prediction.metadata)
     columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
-    if "sentence" not in prediction.metadata:
-        columns[reader.column] = answer["tags"]
-    return fill_in(prediction, columns)
+    if record.source is not None:
+        return record.source.with_columns(columns)
+    return format_conllu(record.words, {**columns, reader.column: answer["tags"]})
 
 
 class PosField(SequenceLabelField):
@@ -97,8 +124,8 @@ class ConlluTreesReader(TextReader):
     """Reads CoNLL-U files (Universal Dependencies) for parsers: words, one column of tags, heads and dependency labels.
 
     An instance has the fields that `arc_mlp_parser` and the `biaffine_parser` of allennlp-models take: `words`,
-    `pos_tags` (namespace "pos"), if the tree is known `head_indices` and `head_tags`, and `metadata`, a dict with
-    `words`, `pos` and, for a sentence of a file, the `ConlluSentence` as `sentence`.
+    `pos_tags` (namespace "pos"), if the tree is known `head_indices` and `head_tags`, and `metadata`, a
+    `ParsedSentence`.
 
     A file without any HEAD is unlabeled, and a warning says so.
 
@@ -121,15 +148,31 @@ class ConlluTreesReader(TextReader):
         super().__init__(label_namespace=label_namespace, **kwargs)
         self.column = check_column(column)
 
-    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
-        has_trees = has_values(file_path, self.encoding, ["head"])
+    def examples(self, file_path: str) -> Iterator[ParsedSentence]:
+        has_trees, sentences = peek(
+            read_conllu(file_path, self.encoding), lambda each: {*each.column("head")} != {UNKNOWN}
+        )
         if not has_trees:
             self.warn("%s has no HEAD, so its sentences are unlabeled.", file_path)
-        for sentence in read_conllu(file_path, self.encoding):
-            heads, labels = tree_of(sentence) if has_trees else (None, None)
-            words, tags = sentence.column("form"), sentence.column(self.column)
-            tree = {"heads": heads, "labels": labels}
-            yield {"words": words, "tags": tags, **tree, "sentence": sentence}
+        for source in sentences:
+            words, tags = source.column("form"), source.column(self.column)
+            sentence = ParsedSentence(
+                words, path=file_path, lines=source.lines, pos=tags, source=source
+            )
+            if has_trees:
+                sentence.heads, sentence.labels = tree_of(source)
+            yield sentence
+
+    def to_instance(self, example: ParsedSentence) -> Instance:
+        tokens = text_field(example.words)
+        fields: dict[str, Field] = {
+            "words": tokens,
+            "pos_tags": PosField(example.pos, tokens, "pos"),
+        }
+        if example.heads is not None and example.labels is not None:
+            fields["head_tags"] = TagsField(example.labels, tokens, self.label_namespace)
+            fields["head_indices"] = SequenceLabelField(example.heads, tokens, "head_index_tags")
+        return Instance({**fields, "metadata": MetadataField(example)})
 
     def text_to_instance(
         self,
@@ -137,26 +180,13 @@ class ConlluTreesReader(TextReader):
         tags: list[str] | None = None,
         heads: list[int] | None = None,
         labels: list[str] | None = None,
-        sentence: ConlluSentence | None = None,
     ) -> Instance:
-        """Returns the instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if
-        they are known, and the parsed lines of a file for the output format.
+        """Returns the instance of a sentence, from a string or its words, and if they are known from their tags and
+        their tree: see `ParsedSentence`.
         """
         words = self.split(words)
         tags = tags or [UNKNOWN] * len(words)
-        tokens = text_field(words)
-        fields: dict[str, Field] = {
-            "words": tokens,
-            "pos_tags": PosField(tags, tokens, "pos"),
-        }
-        if heads is not None and labels is not None:
-            fields["head_tags"] = TagsField(labels, tokens, self.label_namespace)
-            fields["head_indices"] = SequenceLabelField(heads, tokens, "head_index_tags")
-        metadata: dict[str, Any] = {"words": words, "pos": tags}
-        if sentence is not None:
-            metadata["sentence"] = sentence
-        fields["metadata"] = MetadataField(metadata)
-        return Instance(fields)
+        return self.to_instance(ParsedSentence(words, pos=tags, heads=heads, labels=labels))
 
 
 def projective_heads(scores: numpy.ndarray, lengths: Sequence[int]) -> numpy.ndarray:
@@ -354,7 +384,7 @@ class ArcMlpParser(Model):
         self,
         words: TextFieldTensors,
         pos_tags: torch.Tensor,
-        metadata: list[dict[str, Any]] | None = None,
+        metadata: list[ParsedSentence] | None = None,
         head_tags: torch.Tensor | None = None,
         head_indices: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
@@ -363,7 +393,7 @@ class ArcMlpParser(Model):
 
         words : `TextFieldTensors`
         pos_tags : `torch.LongTensor`, (batch, words)
-        metadata : `list[dict[str, Any]]`, optional (default = `None`)
+        metadata : `list[ParsedSentence]`, optional (default = `None`)
             Not used.
         head_tags, head_indices : `torch.LongTensor`, (batch, words), optional (default = `None`, not known)
             The labels, and the heads from 1, with 0 for the root.
@@ -460,7 +490,7 @@ class ArcMlpParser(Model):
 
 
 @Predictor.register("dependency_parser")
-class DependencyParserPredictor(UntaggedPredictor):
+class DependencyParserPredictor(TaskPredictor):
     """Parses sentences with `arc_mlp_parser`, or with `biaffine_parser` from allennlp-models.
 
     A request is a JSON object:
@@ -495,8 +525,7 @@ class DependencyParserPredictor(UntaggedPredictor):
         return self.predict_json({"sentence": sentence, "tags": tags})
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
-        words, tags = self.split_field(request, "sentence", split)[0], request.get("tags")
+        words, tags = self.words_of(request, "sentence"), request.get("tags")
         if tags is not None:
             check_words("tags", tags, self.max_tokens)
             if len(tags) != len(words):
@@ -504,10 +533,11 @@ class DependencyParserPredictor(UntaggedPredictor):
         return Item(self._dataset_reader.text_to_instance(words, tags))
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
+        record: Any = item.metadata
         names = ("head_probabilities", "label_probabilities")
         return {
-            "words": item.metadata["words"],
-            "tags": item.metadata["pos"],
+            "words": record.words,
+            "tags": record.pos,
             "heads": [int(head) for head in output["predicted_heads"]],
             "labels": output["predicted_dependencies"],
             **{name: output[name] for name in names if name in output},

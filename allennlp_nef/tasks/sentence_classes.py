@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -12,7 +12,8 @@ from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Field, Instance, TextFieldTensors, Vocabulary
 from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField
-from allennlp.models import Model
+from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
+from allennlp.models import BasicClassifier, Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.seq2vec_encoders import Seq2VecEncoder
 from allennlp.nn import InitializerApplicator
@@ -21,33 +22,102 @@ from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy
 from torch.nn import functional
 
-from allennlp_nef.data.dataset_readers.base import NefDatasetReader, TextReader, text_field
-from allennlp_nef.data.fields import NO_LABEL, ClassField, TagsField, labels_of
+from allennlp_nef.data.dataset_readers.base import NefDatasetReader, text_field
+from allennlp_nef.data.fields import NO_LABEL, TagsField, gold_index, labels_of
 from allennlp_nef.data.files import parse_lines
-from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.data.sentence import Sentence
+from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.nn.util import zero_padding
-from allennlp_nef.predictors.base import Item, UntaggedPredictor
+from allennlp_nef.predictors.base import Item, NefPredictor
 from allennlp_nef.predictors.requests import TEXT, Check, check_words
 
 LAYOUTS = ("tab", "blank", "trec", "trees")
 
 
-@dataclass
-class LabeledTree:
-    """A binary tree. Its nodes are in the order of their closing brackets, so the root is the last one."""
+class ClassField(LabelField):
+    """A `LabelField` in which a label that the vocabulary does not contain has the index `NO_LABEL`.
 
-    words: list[str] = field(default_factory=list)
+    PyTorch's cross-entropy ignores it, and AllenNLP's metrics count it as an error, even in AllenNLP's own models.
+    """
+
+    __slots__: list[str] = []
+
+    def index(self, vocab: Vocabulary) -> None:
+        if not self._skip_indexing:  # otherwise the label is an index
+            self._label_id = gold_index(str(self.label), vocab, self._label_namespace, NO_LABEL)
+
+
+def known_labels(gold: torch.Tensor, num_labels: int) -> torch.Tensor:
+    """Replaces labels that a model does not know by `NO_LABEL`."""
+    return gold.masked_fill((gold < 0) | (gold >= num_labels), NO_LABEL)
+
+
+def class_loss(logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    """Returns the mean cross-entropy of the gold labels other than `NO_LABEL`, and 0 if there are none.
+
+    # Parameters
+
+    logits : `torch.Tensor`, (batch, labels)
+    gold : `torch.LongTensor`, (batch,)
+    """
+    total = functional.cross_entropy(logits, gold, ignore_index=NO_LABEL, reduction="sum")
+    return total / (gold != NO_LABEL).sum().clamp(min=1)
+
+
+class TextReader(NefDatasetReader):
+    """A `NefDatasetReader` that also takes sentences as strings, in files or in `text_to_instance`.
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional (default = `None`)
+        Splits sentences into words. None: whitespace in files, and the rules of `punctuation` for strings in requests.
+    token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `NefDatasetReader`.
+    """
+
+    def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tokenizer = tokenizer or PUNCTUATION
+        self._file_tokenizer = tokenizer or WhitespaceTokenizer()
+
+    def split(self, text: str | list[str]) -> list[str]:
+        """Returns the words of raw text. A list of words is returned as it is."""
+        return split_text(text, self.tokenizer)[0] if isinstance(text, str) else text
+
+    def split_line(self, text: str) -> list[str]:
+        """Returns the words of a sentence in a file."""
+        return split_text(text, self._file_tokenizer)[0]
+
+
+class TaskPredictor(NefPredictor):
+    """Base class of the predictors of tasks other than tagging."""
+
+    dropped_fields = ("label", "score", "labels", "head_indices", "head_tags")
+    _dataset_reader: Any
+
+    def description(self) -> JsonDict:
+        """Describes the model as a JSON object: `task`; `title`, the class of the model; `fields`, which a request
+        needs; and `max_tokens`."""
+        title = type(self._model).__name__
+        return {**super().description(), "title": title, "fields": list(self.required)}
+
+    def words_of(self, request: JsonDict, name: str) -> list[str]:
+        """Returns the words of a field of a request, raw text or a list of words."""
+        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
+        return self.split_field(request, name, split)[0]
+
+
+@dataclass(slots=True, eq=False)
+class LabeledTree(Sentence):
+    """A binary tree over a sentence. Its nodes are in the order of their closing brackets: the root is the last one."""
+
     labels: list[str] = field(default_factory=list)
     """The label of each node."""
     heads: list[int] = field(default_factory=list)
     """The parent of each node, from 1; 0 for the root."""
     leaves: list[int] = field(default_factory=list)
     """The index of the word of each node, from 0; -1 for inner nodes."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the fields, for `allennlp evaluate --predictions-output-file`."""
-        return asdict(self)
 
     def with_labels(self, labels: Sequence[str]) -> str:
         """Returns the tree in brackets, with different labels."""
@@ -62,7 +132,7 @@ def parse_tree(text: str) -> LabeledTree:
     """Returns the tree of a text such as `(3 (2 a) (4 good))`: a bracket holds a label, and a word or two trees. Raises
     a `ValueError` for any other text.
     """
-    tree = LabeledTree()
+    tree = LabeledTree([])
     # The texts and the nodes in each open bracket. The first item is the whole line.
     texts: list[list[str]] = [[]]
     nodes: list[list[int]] = [[]]
@@ -102,31 +172,26 @@ class LabeledSentencesReader(TextReader):
     |---|---|---|
     | `tab` | label, tab, sentence | `LOC<tab>Where is Oslo ?` |
     | `blank` | label, blank, sentence (SST without trees) | `3 a good film` |
-    | `trec` | coarse and fine label, blank, question (TREC) | `LOC:city What city is it ?` |
+    | `trec` | coarse label (read) and fine label, blank, question (TREC) | `LOC:city What city is it ?` |
     | `trees` | a tree in brackets; the label is that of the root (SST) | `(3 (2 a) (4 good))` |
 
     In `blank` and `trec`, the separator is a tab if the lines have tabs.
 
     An instance has the fields that AllenNLP's `basic_classifier` takes: `tokens` (`TextField`), `label` (`ClassField`,
-    if it is known) and `metadata`, a dict with `words`.
+    if it is known) and `metadata`, a `Sentence`.
 
     # Parameters
 
     layout : `str`, optional (default = `"tab"`)
-    fine_labels : `bool`, optional (default = `False`)
-        Whether to read fine labels, such as `LOC:city`, instead of coarse ones. Layout `trec` only.
     tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
         See `TextReader` and `NefDatasetReader`. The words of trees are not tokenized.
     """
 
-    def __init__(self, layout: str = "tab", fine_labels: bool = False, **kwargs: Any) -> None:
+    def __init__(self, layout: str = "tab", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if layout not in LAYOUTS:
             raise ConfigurationError(f"layout must be one of {', '.join(LAYOUTS)}, not {layout!r}")
-        if fine_labels and layout != "trec":
-            raise ConfigurationError(f"fine_labels needs the layout trec, not {layout}")
         self.layout = layout
-        self.fine_labels = fine_labels
 
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         has_fields = self.layout != "trees"
@@ -146,7 +211,7 @@ class LabeledSentencesReader(TextReader):
             coarse, _, fine = label.partition(":")
             if not coarse or not fine:
                 raise ValueError(f"expected a label such as LOC:city, got {quote(label)}")
-            label = label if self.fine_labels else coarse
+            label = coarse
         return label, words
 
     def text_to_instance(self, tokens: str | list[str], label: str | None = None) -> Instance:
@@ -155,7 +220,7 @@ class LabeledSentencesReader(TextReader):
         fields: dict[str, Field] = {"tokens": text_field(words)}
         if label is not None:
             fields["label"] = ClassField(label, self.label_namespace)
-        fields["metadata"] = MetadataField({"words": words})
+        fields["metadata"] = MetadataField(Sentence(words))
         return Instance(fields)
 
 
@@ -166,7 +231,7 @@ class LabeledTreesReader(NefDatasetReader):
 
     An instance has the fields `tokens` (`TextField`), `leaves` and `heads` (for each node the index of its word and
     the number of its parent, both from 1, or 0), `labels` (`TagsField`, one for each node, if they are known) and
-    `metadata`, a dict with `words` and the `LabeledTree` as `tree`.
+    `metadata`, the `LabeledTree`.
 
     # Parameters
 
@@ -194,7 +259,7 @@ class LabeledTreesReader(NefDatasetReader):
         }
         if has_labels:
             fields["labels"] = TagsField(tree.labels, nodes, self.label_namespace)
-        fields["metadata"] = MetadataField({"words": tree.words, "tree": tree})
+        fields["metadata"] = MetadataField(tree)
         return Instance(fields)
 
 
@@ -390,6 +455,28 @@ class ChildSumTreeLstm(TreeEncoder):
         return torch.sigmoid(o) * torch.tanh(memory), memory
 
 
+@Model.register("basic_classifier", exist_ok=True)
+class SentenceClassifier(BasicClassifier):
+    """AllenNLP's `basic_classifier` for gold labels that may be unseen in training.
+
+    They count as errors and do not count in the loss, which is 0 if a batch has no other labels. For the parameters see
+    AllenNLP.
+    """
+
+    def forward(  # type: ignore[override]
+        self,
+        tokens: TextFieldTensors,
+        label: Any = None,
+        metadata: list[Sentence] | None = None,
+    ) -> dict[str, torch.Tensor]:
+        """Returns `logits` and `probs`, (batch, labels), and, if the labels are known, `loss`."""
+        if label is None:
+            return super().forward(tokens)
+        label = known_labels(label, self._num_labels)
+        output = super().forward(tokens, label)
+        return {**output, "loss": class_loss(output["logits"], label)}
+
+
 @Model.register("tree_lstm")
 class TreeLstm(Model):
     """Labels each node of a tree, for example with the sentiment of a constituent.
@@ -438,7 +525,7 @@ class TreeLstm(Model):
         leaves: torch.Tensor,
         heads: torch.Tensor,
         labels: torch.Tensor | None = None,
-        metadata: list[dict[str, Any]] | None = None,
+        metadata: list[LabeledTree] | None = None,
     ) -> dict[str, torch.Tensor]:
         """
         # Parameters
@@ -448,7 +535,7 @@ class TreeLstm(Model):
             For each node its word, from 1, or 0; and its parent, from 1, or 0 for the root, which is the last node.
         labels : `torch.LongTensor`, (batch, nodes), optional (default = `None`, not known)
             Labels that the model does not know count as errors and are ignored in the loss.
-        metadata : `list[dict[str, Any]]`, optional (default = `None`)
+        metadata : `list[LabeledTree]`, optional (default = `None`)
             Not used.
 
         # Returns
@@ -466,10 +553,8 @@ class TreeLstm(Model):
         logits = self.projection(self.dropout(states)).float()  # (batch, nodes, labels)
         outputs = {"node_probs": logits.softmax(-1), "counts": counts}
         if labels is not None:
-            is_known = is_node & (labels >= 0) & (labels < len(self.labels))
-            gold = labels.masked_fill(~is_known, NO_LABEL)
-            total = functional.cross_entropy(logits.flatten(0, 1), gold.flatten(), reduction="sum")
-            outputs["loss"] = total / is_known.sum().clamp(min=1)
+            gold = known_labels(labels.masked_fill(~is_node, NO_LABEL), len(self.labels))
+            outputs["loss"] = class_loss(logits.flatten(0, 1), gold.flatten())
             masks: Any = is_node, is_node & (heads == 0)
             self._node_accuracy(logits, gold, masks[0])
             self._accuracy(logits, gold, masks[1])
@@ -493,8 +578,8 @@ class TreeLstm(Model):
 
 
 @Predictor.register("sentence_classifier")
-class SentenceClassifierPredictor(UntaggedPredictor):
-    """Labels sentences with AllenNLP's `basic_classifier` model and the `labeled_sentences` reader.
+class SentenceClassifierPredictor(TaskPredictor):
+    """Labels sentences with the `basic_classifier` model and the `labeled_sentences` reader.
 
     A request is a JSON object, such as `{"sentence": "Where is Oslo?"}`, with raw text or a list of words. The
     answer has `tokens`, `label` and `probabilities`, an object with the probability of each label. Unlike AllenNLP's
@@ -514,17 +599,13 @@ class SentenceClassifierPredictor(UntaggedPredictor):
         return self.predict_json({"sentence": sentence})
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
-        words, _ = self.split_field(request, "sentence", split)
-        return Item(self._dataset_reader.text_to_instance(words))
+        return Item(self._dataset_reader.text_to_instance(self.words_of(request, "sentence")))
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        names = self._model.vocab.get_index_to_token_vocabulary(
-            self._dataset_reader.label_namespace
-        )
-        probabilities = {names[i]: p for i, p in enumerate(output["probs"].tolist())}
-        words = item.metadata["words"]
-        return {"tokens": words, "label": output["label"], "probabilities": probabilities}
+        labels = labels_of(self._model.vocab, self._dataset_reader.label_namespace)
+        probabilities = dict(zip(labels, output["probs"].tolist()))
+        record: Any = item.metadata
+        return {"tokens": record.words, "label": output["label"], "probabilities": probabilities}
 
     def predictions_to_labeled_instances(
         self, instance: Instance, outputs: dict[str, Any]
@@ -536,7 +617,7 @@ class SentenceClassifierPredictor(UntaggedPredictor):
 
 
 @Predictor.register("tree_lstm")
-class TreeLstmPredictor(UntaggedPredictor):
+class TreeLstmPredictor(TaskPredictor):
     """Labels the nodes of binary trees with the `tree_lstm` model.
 
     A request is a JSON object, such as `{"tree": "(0 (0 a) (0 (0 good) (0 film)))"}`, with a bracketed tree as in the
@@ -563,10 +644,12 @@ class TreeLstmPredictor(UntaggedPredictor):
             item = Item(self._dataset_reader.text_to_instance(request["tree"]))
         except ValueError as error:
             raise UserError(f"tree: {error}") from None
-        check_words("tree", item.metadata["words"], self.max_tokens)
+        record: Any = item.metadata
+        check_words("tree", record.words, self.max_tokens)
         return item
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        tree = item.metadata["tree"].with_labels(output["node_labels"])
+        record: Any = item.metadata
+        tree = record.with_labels(output["node_labels"])
         parts = {name: output[name] for name in ("label", "probabilities")}
-        return {"tokens": item.metadata["words"], **parts, "tree": tree}
+        return {"tokens": record.words, **parts, "tree": tree}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,20 +20,28 @@ from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy
 from torch.nn import functional
 
-from allennlp_nef.data.dataset_readers.base import TextReader, text_field
+from allennlp_nef.data.dataset_readers.base import text_field
 from allennlp_nef.data.dataset_readers.conllu import ConlluSentence, read_conllu
-from allennlp_nef.data.fields import NO_LABEL, ClassField, labels_of
+from allennlp_nef.data.fields import labels_of
 from allennlp_nef.data.files import is_json_lines, parse_lines, read_objects
-from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.metrics import SentenceScores
-from allennlp_nef.predictors.base import Item, UntaggedPredictor
+from allennlp_nef.predictors.base import Item
 from allennlp_nef.predictors.requests import TEXT
 from allennlp_nef.pretrained.transformer import PretrainedTransformer, word_pieces_of
 from allennlp_nef.tasks.dependency_parsing import fault_of_heads, tree_of
-from allennlp_nef.tasks.sentence_classes import TreeEncoder
+from allennlp_nef.tasks.sentence_classes import (
+    ClassField,
+    TaskPredictor,
+    TextReader,
+    TreeEncoder,
+    class_loss,
+    known_labels,
+)
 
 MIN_SCORE, MAX_SCORE = 1, 5
+GOLD = ("label", "score")
 NO_CLASS = "-"
 """The class of SNLI pairs whose annotators did not agree."""
 # The columns of SICK and the fields of SNLI that are read, and their names in this module.
@@ -47,6 +55,21 @@ _NAMES = {
     "sentence2": "second",
     "gold_label": "label",
 }
+
+
+@dataclass(slots=True, eq=False)
+class Pair:
+    """A pair of sentences."""
+
+    first: Sentence
+    second: Sentence
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns both sentences, for `allennlp evaluate --predictions-output-file`."""
+        return {"first": self.first.to_json(), "second": self.second.to_json()}
 
 
 def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[str, str]]]:
@@ -99,8 +122,8 @@ class SentencePairsReader(TextReader):
     names end in `.jsonl`).
 
     An instance has the fields `first` and `second` (`TextField`), if it is known `label` (`ClassField`) or `score`
-    (`TensorField`, from 1 to 5), and `metadata`, a dict with the words of both sentences as `sides`. SNLI pairs whose
-    annotators did not agree are skipped, and a warning gives their number.
+    (`TensorField`, from 1 to 5), and `metadata`, a `Pair`. SNLI pairs whose annotators did not agree are skipped, and a
+    warning gives their number.
 
     # Parameters
 
@@ -122,8 +145,12 @@ class SentencePairsReader(TextReader):
         names: Sequence[str] = ("first", "second"),
         **kwargs: Any,
     ) -> None:
-        if gold not in ("label", "score"):
+        if gold not in GOLD:
             raise ConfigurationError(f"gold must be label or score, not {gold!r}")
+        if len(names) != 2 or len({*names, *GOLD, "metadata"}) != 5:
+            raise ConfigurationError(
+                f"names must be two different names other than label, score and metadata, not {names!r}"
+            )
         self.text_fields = tuple(names)
         super().__init__(**kwargs)
         self.gold = gold
@@ -134,7 +161,7 @@ class SentencePairsReader(TextReader):
         trees_path = str(
             Path(self.parses or "", f"{Path(file_path.removesuffix('.gz')).stem}.conllu")
         )
-        trees = None if self.parses is None else read_conllu(trees_path)
+        trees = None if self.parses is None else read_conllu(trees_path, self.encoding)
         for number, row in read_rows(file_path, self.encoding):
             place = f"{file_path}:{number}"
             first, second = self.split_line(row["first"]), self.split_line(row["second"])
@@ -178,7 +205,7 @@ class SentencePairsReader(TextReader):
             fields["score"] = TensorField(torch.tensor(score, dtype=torch.float))
         for name, tokens, numbers in zip(self.text_fields, texts, heads or ()):
             fields[f"{name}_heads"] = SequenceLabelField(numbers, tokens, "head_index_tags")
-        fields["metadata"] = MetadataField({"sides": sides})
+        fields["metadata"] = MetadataField(Pair(*map(Sentence, sides)))
         return Instance(fields)
 
 
@@ -254,9 +281,8 @@ class ClassHead(PairHead):
         logits = self.projection(features).float()  # (batch, labels)
         outputs = {"probs": logits.softmax(-1)}
         if gold is not None:
-            gold = gold.masked_fill(gold >= len(self.labels), NO_LABEL)
-            total = functional.cross_entropy(logits, gold, reduction="sum")
-            outputs["loss"] = total / (gold != NO_LABEL).sum().clamp(min=1)
+            gold = known_labels(gold, len(self.labels))
+            outputs["loss"] = class_loss(logits, gold)
             self._accuracy(logits, gold)
         return outputs
 
@@ -326,6 +352,18 @@ class PairTransformer(PretrainedTransformer):
 
     num_sides = 2
 
+    def get_output_dim(self) -> int:
+        return self.word_dim
+
+
+def one_of(**options: Any) -> Any:
+    """Returns the only option that is given. Raises a `ConfigurationError` if there is none, or more than one."""
+    given = [name for name, option in options.items() if option is not None]
+    if len(given) != 1:
+        expected = " or ".join(options)
+        raise ConfigurationError(f"expected either {expected}, got {' and '.join(given) or 'none'}")
+    return options[given[0]]
+
 
 @Model.register("sentence_pair")
 class SentencePair(Model):
@@ -375,25 +413,20 @@ class SentencePair(Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        if (text_field_embedder is None) == (pair_transformer is None):
-            raise ConfigurationError(
-                "sentence_pair needs either text_field_embedder or pair_transformer"
-            )
-        encoder = seq2vec_encoder or tree_encoder
-        if encoder is None or (seq2vec_encoder and tree_encoder):
-            raise ConfigurationError("sentence_pair needs either seq2vec_encoder or tree_encoder")
-        self.text_field_embedder: Any = text_field_embedder
-        self.pair_transformer = pair_transformer
-        if pair_transformer is not None:
-            dim, num_vectors = pair_transformer.word_dim, 1
-        else:
-            dim, num_vectors = text_field_embedder.get_output_dim(), 2  # type: ignore[union-attr]
+        encoder = one_of(seq2vec_encoder=seq2vec_encoder, tree_encoder=tree_encoder)
+        embedder = one_of(
+            text_field_embedder=text_field_embedder, pair_transformer=pair_transformer
+        )
+        dim = embedder.get_output_dim()
         if seq2seq_encoder is not None:
             check_dimensions_match(
                 dim, seq2seq_encoder.get_input_dim(), "embedding dim", "seq2seq_encoder input dim"
             )
             dim = seq2seq_encoder.get_output_dim()
         check_dimensions_match(dim, encoder.get_input_dim(), "states dim", "encoder input dim")
+        num_vectors = 2 if pair_transformer is None else 1
+        self.text_field_embedder: Any = text_field_embedder
+        self.pair_transformer = pair_transformer
         self.seq2seq_encoder = seq2seq_encoder
         self.seq2vec_encoder: Any = seq2vec_encoder
         self.tree_encoder = tree_encoder
@@ -408,7 +441,7 @@ class SentencePair(Model):
         second: TextFieldTensors,
         label: torch.Tensor | None = None,
         score: torch.Tensor | None = None,
-        metadata: list[dict[str, Any]] | None = None,
+        metadata: list[Pair] | None = None,
         first_heads: torch.Tensor | None = None,
         second_heads: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
@@ -418,7 +451,7 @@ class SentencePair(Model):
         first, second : `TextFieldTensors`
         label, score : `torch.Tensor`, (batch,), optional (default = `None`, not known)
             The gold values; the `output` uses one of the two.
-        metadata : `list[dict[str, Any]]`, optional (default = `None`)
+        metadata : `list[Pair]`, optional (default = `None`)
             Not used.
         first_heads, second_heads : `torch.LongTensor`, (batch, words), optional (default = `None`)
             The heads of the words, from 1, with 0 for the root. Only a `tree_encoder` uses them.
@@ -462,7 +495,7 @@ class SentencePair(Model):
 
 
 @Predictor.register("sentence_pair")
-class SentencePairPredictor(UntaggedPredictor):
+class SentencePairPredictor(TaskPredictor):
     """Compares two sentences with the `sentence_pair` model, or with `esim` from allennlp-models.
 
     A request is a JSON object:
@@ -495,8 +528,7 @@ class SentencePairPredictor(UntaggedPredictor):
         return self.predict_json({"first": first, "second": second, **heads})
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        split = partial(split_text, tokenizer=self._dataset_reader.tokenizer)
-        sides = [self.split_field(request, name, split)[0] for name in ("first", "second")]
+        sides = [self.words_of(request, name) for name in ("first", "second")]
         heads = [request[name] for name in self.required[2:]]
         for name, words, numbers in zip(self.required[2:], sides, heads):
             in_range = [type(n) is int and 0 <= n <= len(words) for n in numbers]
@@ -510,10 +542,10 @@ class SentencePairPredictor(UntaggedPredictor):
         return Item(self._dataset_reader.text_to_instance(first, second, heads=given))
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        answer = dict(zip(self._dataset_reader.text_fields, item.metadata["sides"]))
+        record: Any = item.metadata
+        sides = zip(self._dataset_reader.text_fields, (record.first.words, record.second.words))
         if "label_probs" in output:  # esim
-            labels = self._model.vocab.get_index_to_token_vocabulary("labels")
-            named = {labels[i]: p for i, p in enumerate(output["label_probs"].tolist())}
-            output = {**output, "probabilities": named}
-        names = ("label", "score", "probabilities")
-        return {**answer, **{name: output[name] for name in names if name in output}}
+            labels = labels_of(self._model.vocab, self._dataset_reader.label_namespace)
+            named = dict(zip(labels, output["label_probs"].tolist()))
+            output = {"label": max(named, key=lambda label: named[label]), "probabilities": named}
+        return {**dict(sides), **{n: output[n] for n in (*GOLD, "probabilities") if n in output}}

@@ -1,5 +1,8 @@
 """Trees of CoNLL-U: read, refused, and written."""
 
+import os
+import threading
+
 import pytest
 from allennlp.data import Vocabulary
 from hypothesis import given
@@ -7,7 +10,14 @@ from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import Prediction
 from allennlp_nef.tasks.dependency_parsing import ConlluTreesReader, fault_of_heads
-from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
+from tests.data.reader_files import (
+    PROPERTY,
+    error_line,
+    labels_of,
+    read,
+    warnings_of,
+    words_of,
+)
 
 
 @pytest.fixture
@@ -35,6 +45,7 @@ class TestTrees:
         assert labels_of(instance, "pos_tags") == ["X"] * 4
         metadata = instance["metadata"].metadata
         assert metadata["words"] == ["the", "dog", "barks", "."] and metadata["pos"] == ["X"] * 4
+        assert metadata["lines"] == [3, 4, 5, 6]
         instance.index_fields(Vocabulary.from_instances([instance]))
         assert instance.as_tensor_dict()["head_indices"].tolist() == [2, 3, 0, 3]
 
@@ -43,6 +54,21 @@ class TestTrees:
         (instance,) = read(ConlluTreesReader(), path, text)
         assert set(instance.fields) == {"words", "pos_tags", "metadata"}
         assert any(str(path) in warning for warning in warnings_of(caplog))
+
+    @pytest.mark.parametrize("is_labeled", [True, False])
+    def test_every_sentence_of_a_pipe_is_read(self, path, is_labeled):
+        os.mkfifo(path)
+        rows = ROWS if is_labeled else [(word, "_", "_") for word, _, _ in ROWS]
+        writer = threading.Thread(target=path.write_text, args=(tree_text(rows) * 3000,))
+        writer.start()
+        instances = list(ConlluTreesReader().read(str(path)))
+        writer.join()
+        assert len(instances) == 3000
+        assert ("head_tags" in instances[0].fields) == is_labeled
+
+    def test_a_sentence_without_a_tree_among_others_is_an_error(self, path):
+        text = tree_text([(word, "_", "_") for word, _, _ in ROWS]) + tree_text(ROWS)
+        assert error_line(ConlluTreesReader(), path, text) == 3
 
     @pytest.mark.parametrize(
         "changes, line",
@@ -78,7 +104,7 @@ class TestTrees:
         reader = ConlluTreesReader(column="xpos")
         for words in ("a b", ["a", "b"]):
             metadata = reader.text_to_instance(words)["metadata"].metadata
-            assert metadata == {"words": ["a", "b"], "pos": ["_", "_"]}
+            assert (metadata.words, metadata.pos) == (["a", "b"], ["_", "_"])
         answer = {"tags": ["N", "V"], "heads": [0, 1], "labels": ["root", "x"]}
         metadata = reader.text_to_instance(["a", "b"], ["N", "V"])["metadata"].metadata
         text = reader.writers["conllu"](reader, Prediction(0, answer, metadata))

@@ -146,10 +146,10 @@ def check_column(column: str) -> str:
 
 def write_conllu(reader: "ConlluTagsReader", prediction: Prediction) -> str:
     """Writes CoNLL-U: the sentence of the input file with the predicted tags in the reader's column."""
-    return fill_in(prediction, {reader.column: prediction.answer["tags"]})
+    return _fill_in(prediction, {reader.column: prediction.answer["tags"]})
 
 
-def fill_in(prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> str:
+def _fill_in(prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> str:
     if "sentence" in prediction.metadata:
         return prediction.metadata["sentence"].with_columns(columns)
     return format_conllu(prediction.metadata["words"], columns)

@@ -64,9 +64,13 @@ def write(folder, name, lengths):
     return str(path)
 
 
+def words_read(metadata):
+    """The words of a record, or of the first sentence of a pair."""
+    return getattr(metadata, "first", metadata)["words"]
+
+
 def number_of(metadata):
-    words = metadata["sides"][0] if "sides" in metadata else metadata["words"]
-    return int(words[0].split("_")[0][1:])
+    return int(words_read(metadata)[0].split("_")[0][1:])
 
 
 def numbers_of(instances):
@@ -199,8 +203,7 @@ def test_padding_symbol_is_a_word(name, tmp_path):
     instance.index_fields(Vocabulary.from_instances([instance]))
     field = make(name).text_fields[0]
     assert 0 not in instance.as_tensor_dict()[field]["tokens"]["tokens"]
-    metadata = instance["metadata"].metadata
-    assert metadata.get("words", metadata.get("sides", [[]])[0])[1] == "@@PADDING@@"
+    assert words_read(instance["metadata"].metadata)[1] == "@@PADDING@@"
 
 
 def blocks(path, number, separator=b"\n\n"):
@@ -275,6 +278,7 @@ def test_any_bytes_are_instances_or_an_error_with_file_and_line(target, tmp_path
         instance.as_tensor_dict()
         assert all(len(token.text) for field in reader.text_fields for token in instance[field])
     if target.startswith("conllu"):
-        sentences = [instance["metadata"].metadata["sentence"] for instance in instances]
+        name = "source" if target == "conllu_trees" else "sentence"
+        sentences = [instance["metadata"].metadata[name] for instance in instances]
         text = "".join(sentence.with_columns({}) for sentence in sentences)
         assert text.encode("utf-8") == paths[0].read_bytes().removeprefix(b"\xef\xbb\xbf")
