@@ -18,7 +18,7 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.seq2vec_encoders import Seq2VecEncoder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask, masked_softmax, weighted_sum
-from allennlp.predictors import Predictor
+from allennlp.predictors import Predictor, TextClassifierPredictor
 from allennlp.training.metrics import CategoricalAccuracy
 from torch.nn import functional
 
@@ -463,13 +463,7 @@ class SentenceClassifier(BasicClassifier):
     AllenNLP.
     """
 
-    def forward(  # type: ignore[override]
-        self,
-        tokens: TextFieldTensors,
-        label: Any = None,
-        metadata: list[Sentence] | None = None,
-    ) -> dict[str, torch.Tensor]:
-        """Returns `logits` and `probs`, (batch, labels), and, if the labels are known, `loss`."""
+    def forward(self, tokens: Any, label: Any = None, metadata: Any = None) -> dict[str, Any]:
         if label is None:
             return super().forward(tokens)
         label = known_labels(label, self._num_labels)
@@ -592,6 +586,7 @@ class SentenceClassifierPredictor(TaskPredictor):
     fields: Mapping[str, Check] = {"sentence": TEXT}
     required = ("sentence",)
     text_field = "sentence"
+    predictions_to_labeled_instances = TextClassifierPredictor.predictions_to_labeled_instances
     _dataset_reader: LabeledSentencesReader
 
     def predict(self, sentence: str | list[str]) -> JsonDict:
@@ -606,14 +601,6 @@ class SentenceClassifierPredictor(TaskPredictor):
         probabilities = dict(zip(labels, output["probs"].tolist()))
         record: Any = item.metadata
         return {"tokens": record.words, "label": output["label"], "probabilities": probabilities}
-
-    def predictions_to_labeled_instances(
-        self, instance: Instance, outputs: dict[str, Any]
-    ) -> list[Instance]:
-        labeled = instance.duplicate()
-        label = LabelField(int(outputs["probs"].argmax()), skip_indexing=True)
-        labeled.add_field("label", label)
-        return [labeled]
 
 
 @Predictor.register("tree_lstm")

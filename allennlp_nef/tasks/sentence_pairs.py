@@ -158,26 +158,26 @@ class SentencePairsReader(TextReader):
 
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         num_undecided = 0
-        trees_path = str(
-            Path(self.parses or "", f"{Path(file_path.removesuffix('.gz')).stem}.conllu")
-        )
-        trees = None if self.parses is None else read_conllu(trees_path, self.encoding)
+        trees: Iterator[ConlluSentence] = iter(())
+        if self.parses is not None:
+            name = f"{Path(file_path.removesuffix('.gz')).stem}.conllu"
+            trees = read_conllu(str(Path(self.parses, name)), self.encoding)
         for number, row in read_rows(file_path, self.encoding):
             place = f"{file_path}:{number}"
-            first, second = self.split_line(row["first"]), self.split_line(row["second"])
+            sides = [self.split_line(row[name]) for name in ("first", "second")]
             heads = None
-            if trees is not None:
-                heads = [_next_heads(trees, words, place) for words in (first, second)]
-            gold: str | float | None = row.get(self.gold)
+            if self.parses is not None:
+                heads = [_next_heads(trees, words, place) for words in sides]
+            gold: Any = row.get(self.gold)
             if self.gold == "score" and gold is not None:
-                gold = _score(row["score"], place)
+                gold = _score(gold, place)
             if self.gold == "label" and gold == NO_CLASS:
                 num_undecided += 1
             else:
-                yield {"first": first, "second": second, self.gold: gold, "heads": heads}
-        for rest in trees or ():
+                yield {"first": sides[0], "second": sides[1], self.gold: gold, "heads": heads}
+        for rest in trees:
             raise DataFormatError(
-                f"{trees_path}:{rest.lines[0]}: expected two trees for each pair of {file_path}, got another tree"
+                f"{rest.path}:{rest.lines[0]}: expected two trees for each pair of {file_path}, got another tree"
             )
         if num_undecided:
             self.warn(f"{file_path}: left out {num_undecided} pairs without an agreed class.")
@@ -236,20 +236,40 @@ def _next_heads(trees: Iterator[ConlluSentence], words: list[str], place: str) -
 
 
 class PairHead(torch.nn.Module, Registrable):
-    """The output layer of `sentence_pair`: predicts from features (batch, input_dim), with its loss and metrics."""
+    """The output layer of `sentence_pair`: a distribution over classes or scores, with its loss and metrics.
+
+    # Parameters
+
+    input_dim : `int`
+    names : `list[str]`
+        The names of the classes or scores.
+    """
 
     default_implementation = "classes"
     gold: ClassVar[str]
-    """The name of the field with the gold values."""
+    """The name of the field with the gold values, and of the predicted value in an answer."""
+
+    def __init__(self, input_dim: int, names: list[str]) -> None:
+        super().__init__()
+        self.names = names
+        self.projection = torch.nn.Linear(input_dim, len(names))
 
     def forward(
         self, features: torch.Tensor, gold: torch.Tensor | None = None
     ) -> dict[str, torch.Tensor]:
         """Features (batch, input_dim) and gold values (batch,) -> `probs` and, with gold values, `loss`."""
+        logits = self.projection(features).float()  # (batch, names)
+        outputs = {"probs": logits.softmax(-1)}
+        if gold is not None:
+            outputs["loss"] = self.loss(logits, gold)
+        return outputs
+
+    def loss(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+        """Returns the mean loss of logits (batch, names) and gold values (batch,), and updates the metrics."""
         raise NotImplementedError
 
-    def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
-        """Returns the predictions of a batch: `label` or `score`, and `probabilities` by name."""
+    def predicted(self, probabilities: torch.Tensor) -> list[Any]:
+        """Returns the class or score of each pair, from probabilities (batch, names)."""
         raise NotImplementedError
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -267,30 +287,19 @@ class ClassHead(PairHead):
     label_namespace : `str`, optional (default = `"labels"`)
     """
 
-    gold: ClassVar[str] = "label"
+    gold = "label"
 
     def __init__(self, vocab: Vocabulary, input_dim: int, label_namespace: str = "labels") -> None:
-        super().__init__()
-        self.labels = labels_of(vocab, label_namespace)
-        self.projection = torch.nn.Linear(input_dim, len(self.labels))
+        super().__init__(input_dim, labels_of(vocab, label_namespace))
         self._accuracy = CategoricalAccuracy()
 
-    def forward(
-        self, features: torch.Tensor, gold: torch.Tensor | None = None
-    ) -> dict[str, torch.Tensor]:
-        logits = self.projection(features).float()  # (batch, labels)
-        outputs = {"probs": logits.softmax(-1)}
-        if gold is not None:
-            gold = known_labels(gold, len(self.labels))
-            outputs["loss"] = class_loss(logits, gold)
-            self._accuracy(logits, gold)
-        return outputs
+    def loss(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+        gold = known_labels(gold, len(self.names))
+        self._accuracy(logits, gold)
+        return class_loss(logits, gold)
 
-    def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
-        return {
-            "label": [self.labels[index] for index in outputs["probs"].argmax(-1).tolist()],
-            "probabilities": [dict(zip(self.labels, row)) for row in outputs["probs"].tolist()],
-        }
+    def predicted(self, probabilities: torch.Tensor) -> list[Any]:
+        return [self.names[index] for index in probabilities.argmax(-1).tolist()]
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return {"accuracy": self._accuracy.get_metric(reset)}
@@ -307,38 +316,30 @@ class ScoreHead(PairHead):
     The model supplies the constructor arguments; omit them in a config.
     """
 
-    gold: ClassVar[str] = "score"
+    gold = "score"
     scores: torch.Tensor
 
     def __init__(self, input_dim: int) -> None:
-        super().__init__()
-        self.register_buffer("scores", torch.arange(1.0, 6.0), persistent=False)
-        self.projection = torch.nn.Linear(input_dim, len(self.scores))
+        scores = range(MIN_SCORE, MAX_SCORE + 1)
+        super().__init__(input_dim, [str(score) for score in scores])
+        self.register_buffer("scores", torch.tensor(scores, dtype=torch.float), persistent=False)
         self._metric = SentenceScores()
 
-    def forward(
-        self, features: torch.Tensor, gold: torch.Tensor | None = None
-    ) -> dict[str, torch.Tensor]:
-        logits = self.projection(features).float()  # (batch, scores)
-        probabilities = logits.softmax(-1)
-        outputs = {"probs": probabilities, "score": probabilities @ self.scores.float()}
-        if gold is not None:
-            outputs["loss"] = functional.kl_div(
-                logits.log_softmax(-1), self.distribution(gold), reduction="batchmean"
-            )
-            self._metric(outputs["score"], gold)
-        return outputs
+    def loss(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+        self._metric(self.mean(logits.softmax(-1)), gold)
+        expected = self.distribution(gold)
+        return functional.kl_div(logits.log_softmax(-1), expected, reduction="batchmean")
+
+    def mean(self, probabilities: torch.Tensor) -> torch.Tensor:
+        """Returns the means of distributions: (batch, scores) -> (batch,)."""
+        return probabilities @ self.scores.float()
 
     def distribution(self, gold: torch.Tensor) -> torch.Tensor:
         """Returns the distributions of gold scores: (batch,) -> (batch, scores)."""
         return (1 - (gold.float().unsqueeze(-1) - self.scores).abs()).clamp(min=0)
 
-    def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
-        names = [f"{score:.0f}" for score in self.scores.tolist()]
-        return {
-            "score": outputs["score"].tolist(),
-            "probabilities": [dict(zip(names, row)) for row in outputs["probs"].tolist()],
-        }
+    def predicted(self, probabilities: torch.Tensor) -> list[Any]:
+        return self.mean(probabilities).tolist()
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         scores = self._metric.get_metric(reset)
@@ -488,7 +489,10 @@ class SentencePair(Model):
         return self.dropout(self.tree_encoder.root_states(states, heads, mask))
 
     def make_output_human_readable(self, output_dict: dict[str, torch.Tensor]) -> dict[str, Any]:
-        return {**output_dict, **self.output.readable(output_dict)}
+        """Adds for each pair its `label` or `score`, and `probabilities`, by name."""
+        probabilities, head = output_dict["probs"], self.output
+        named = [dict(zip(head.names, row)) for row in probabilities.tolist()]
+        return {**output_dict, head.gold: head.predicted(probabilities), "probabilities": named}
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return self.output.get_metrics(reset)
@@ -547,5 +551,5 @@ class SentencePairPredictor(TaskPredictor):
         if "label_probs" in output:  # esim
             labels = labels_of(self._model.vocab, self._dataset_reader.label_namespace)
             named = dict(zip(labels, output["label_probs"].tolist()))
-            output = {"label": max(named, key=lambda label: named[label]), "probabilities": named}
+            output = {"label": max(named, key=named.__getitem__), "probabilities": named}
         return {**dict(sides), **{n: output[n] for n in (*GOLD, "probabilities") if n in output}}
