@@ -19,6 +19,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.predictors import Predictor
 from allennlp.training.metrics import AttachmentScores
+from torch import Tensor
 
 from allennlp_nef.data.dataset_readers.base import Prediction, Writer, text_field
 from allennlp_nef.data.dataset_readers.conllu import (
@@ -273,7 +274,7 @@ class ArcScores(torch.nn.Module):
         self.vector = torch.nn.Parameter(torch.empty(hidden_dim))
         torch.nn.init.uniform_(self.vector, -(hidden_dim**-0.5), hidden_dim**-0.5)
 
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
+    def forward(self, states: Tensor) -> Tensor:
         """States of the root and the words (batch, words + 1, dim) -> scores (batch, words, words + 1)."""
         words, heads = self.words(states[:, 1:]), self.heads(states)
         return torch.tanh(words.unsqueeze(2) + heads.unsqueeze(1)) @ self.vector
@@ -288,14 +289,14 @@ class LabelScores(torch.nn.Module):
         self.words = torch.nn.Linear(states_dim, hidden_dim, bias=False)
         self.labels = torch.nn.Linear(hidden_dim, num_labels)
 
-    def forward(self, states: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:
+    def forward(self, states: Tensor, heads: Tensor) -> Tensor:
         """States (batch, words + 1, dim) and heads (batch, words) -> scores (batch, words, labels)."""
         hidden = self.heads(states)
         index = heads.unsqueeze(-1).expand(-1, -1, hidden.size(-1))
         return self.labels(torch.tanh(hidden.gather(1, index) + self.words(states[:, 1:])))
 
 
-def margin_loss(scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def margin_loss(scores: Tensor, gold: Tensor, mask: Tensor) -> Tensor:
     """Returns the sum over words of max(0, 1 + highest score of a wrong label - score of the gold label).
 
     # Parameters
@@ -311,7 +312,7 @@ def margin_loss(scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) ->
     return losses.masked_fill(~mask | (gold < 0), 0).sum()
 
 
-def best_trees(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def best_trees(scores: Tensor, mask: Tensor) -> Tensor:
     """Returns the heads of the best projective trees (batch, words) for arc scores (batch, words, words + 1)."""
     heads = projective_heads(scores.detach().float().cpu().numpy(), mask.sum(-1).tolist())
     return torch.from_numpy(heads).to(mask.device)
@@ -383,11 +384,11 @@ class ArcMlpParser(Model):
     def forward(
         self,
         words: TextFieldTensors,
-        pos_tags: torch.Tensor,
+        pos_tags: Tensor,
         metadata: list[ParsedSentence] | None = None,
-        head_tags: torch.Tensor | None = None,
-        head_indices: torch.Tensor | None = None,
-    ) -> dict[str, torch.Tensor]:
+        head_tags: Tensor | None = None,
+        head_indices: Tensor | None = None,
+    ) -> dict[str, Tensor]:
         """
         # Parameters
 
@@ -408,7 +409,7 @@ class ArcMlpParser(Model):
         mask = get_text_field_mask(words)
         states = self._states(words, pos_tags, mask)
         scores = self._arc_scores(states, mask)
-        output: dict[str, torch.Tensor] = {}
+        output: dict[str, Tensor] = {}
         if head_tags is not None:
             head_tags = head_tags.masked_fill(head_tags >= len(self.label_names), UNSEEN)
         if head_indices is not None and head_tags is not None:
@@ -428,9 +429,7 @@ class ArcMlpParser(Model):
         output.update(mask=mask, heads=heads, head_probabilities=probabilities)
         return {**output, "label_scores": label_scores}
 
-    def _states(
-        self, words: TextFieldTensors, pos_tags: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
+    def _states(self, words: TextFieldTensors, pos_tags: Tensor, mask: Tensor) -> Tensor:
         """Returns the states of the root and the words: (batch, words + 1, dim)."""
         vectors = self.text_field_embedder(words)
         if self.pos_tag_embedding is not None:
@@ -440,16 +439,14 @@ class ArcMlpParser(Model):
         mask = torch.cat([mask.new_ones(len(mask), 1), mask], 1)
         return self.dropout(zero_padding(self.encoder(self.dropout(vectors), mask), mask))
 
-    def _arc_scores(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def _arc_scores(self, states: Tensor, mask: Tensor) -> Tensor:
         """(batch, words, words + 1); negative infinity for padding and for a word as its own head."""
         count = mask.size(1)
         own = torch.eye(count, count + 1, dtype=torch.bool, device=mask.device).roll(1, 1)
         padding = torch.cat([mask.new_zeros(len(mask), 1), ~mask], 1).unsqueeze(1)
         return self.arcs(states).masked_fill(own | padding, -math.inf)
 
-    def _tree_loss(
-        self, scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
+    def _tree_loss(self, scores: Tensor, gold: Tensor, mask: Tensor) -> Tensor:
         """Returns the structured hinge loss, summed over the sentences."""
         index = gold.unsqueeze(-1)
         costs = torch.ones_like(scores).scatter(-1, index, 0)
@@ -459,7 +456,7 @@ class ArcMlpParser(Model):
         # a gold tree that is not projective may score higher than the best one that is
         return margins.sum(-1).clamp(min=0).sum()
 
-    def _with_root_label(self, scores: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:
+    def _with_root_label(self, scores: Tensor, heads: Tensor) -> Tensor:
         """Returns scores (batch, words, labels) that allow only the label `root` at the root, and only there."""
         if self.root_label is None or scores.size(-1) == 1:
             return scores
@@ -472,7 +469,7 @@ class ArcMlpParser(Model):
         probabilities, labels = output_dict["label_scores"].softmax(-1).max(-1)
         lengths = output_dict["mask"].sum(-1).tolist()
 
-        def rows(values: torch.Tensor) -> list[list[Any]]:
+        def rows(values: Tensor) -> list[list[Any]]:
             return [row[:length] for row, length in zip(values.tolist(), lengths)]
 
         readable = {"loss": output_dict["loss"]} if "loss" in output_dict else {}

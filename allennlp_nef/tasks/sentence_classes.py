@@ -20,6 +20,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask, masked_softmax, weighted_sum
 from allennlp.predictors import Predictor, TextClassifierPredictor
 from allennlp.training.metrics import CategoricalAccuracy
+from torch import Tensor
 from torch.nn import functional
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, text_field
@@ -48,12 +49,12 @@ class ClassField(LabelField):
             self._label_id = gold_index(str(self.label), vocab, self._label_namespace, NO_LABEL)
 
 
-def known_labels(gold: torch.Tensor, num_labels: int) -> torch.Tensor:
+def known_labels(gold: Tensor, num_labels: int) -> Tensor:
     """Replaces labels that a model does not know by `NO_LABEL`."""
     return gold.masked_fill((gold < 0) | (gold >= num_labels), NO_LABEL)
 
 
-def class_loss(logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+def class_loss(logits: Tensor, gold: Tensor) -> Tensor:
     """Returns the mean cross-entropy of the gold labels other than `NO_LABEL`, and 0 if there are none.
 
     # Parameters
@@ -289,7 +290,7 @@ class AttentionPooling(Seq2VecEncoder):
     def get_output_dim(self) -> int:
         return self._input_dim
 
-    def forward(self, states: torch.Tensor, mask: torch.BoolTensor | None = None) -> torch.Tensor:
+    def forward(self, states: Tensor, mask: torch.BoolTensor | None = None) -> Tensor:
         """Pools states (batch, tokens, input_dim) with a mask (batch, tokens) to (batch, input_dim)."""
         if mask is None:
             mask = cast(torch.BoolTensor, torch.ones_like(states[..., 0], dtype=torch.bool))
@@ -301,13 +302,13 @@ class AttentionPooling(Seq2VecEncoder):
 class TreeLevel(NamedTuple):
     """The nodes of the same height in a batch of trees, numbered across the batch: sentence * nodes + node."""
 
-    nodes: torch.Tensor  # (nodes,)
-    children: torch.Tensor  # (children,), the children of these nodes
-    parents: torch.Tensor  # (children,), positions of their parents in `nodes`
-    places: torch.Tensor  # (children,), 0 for the leftmost child of a node, 1 for the next
+    nodes: Tensor  # (nodes,)
+    children: Tensor  # (children,), the children of these nodes
+    parents: Tensor  # (children,), positions of their parents in `nodes`
+    places: Tensor  # (children,), 0 for the leftmost child of a node, 1 for the next
 
 
-def tree_levels(heads: torch.Tensor, mask: torch.Tensor) -> list[TreeLevel]:
+def tree_levels(heads: Tensor, mask: Tensor) -> list[TreeLevel]:
     """Returns the levels of a batch of trees, leaves first. All children of a node are on lower levels than the node.
 
     # Parameters
@@ -360,9 +361,7 @@ class TreeEncoder(torch.nn.Module, Registrable):
     def get_output_dim(self) -> int:
         return self._hidden_dim
 
-    def forward(
-        self, inputs: torch.Tensor, heads: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(self, inputs: Tensor, heads: Tensor, mask: Tensor) -> Tensor:
         """Returns the states of the nodes.
 
         # Parameters
@@ -387,16 +386,14 @@ class TreeEncoder(torch.nn.Module, Registrable):
             memories.index_copy_(0, level.nodes, memory.to(states.dtype))
         return states.view(*heads.shape, self._hidden_dim)
 
-    def root_states(
-        self, inputs: torch.Tensor, heads: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
+    def root_states(self, inputs: Tensor, heads: Tensor, mask: Tensor) -> Tensor:
         """Returns the state of the root of each tree, (batch, hidden_dim), for the arguments of `forward`."""
         roots = ((heads == 0) & mask).int().argmax(-1)
         return self(inputs, heads, mask)[torch.arange(len(roots), device=roots.device), roots]
 
     def cell(
-        self, gates: torch.Tensor, states: torch.Tensor, memories: torch.Tensor, level: TreeLevel
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, gates: Tensor, states: Tensor, memories: Tensor, level: TreeLevel
+    ) -> tuple[Tensor, Tensor]:
         """Returns the states and the memories of the nodes of a level, (nodes, hidden_dim) each.
 
         `gates` (nodes, 4 * hidden_dim) come from the inputs of the nodes, `states` and `memories` (children,
@@ -415,8 +412,8 @@ class BinaryTreeLstm(TreeEncoder):
         self.children_gates = torch.nn.Linear(2 * hidden_dim, 5 * hidden_dim, bias=False)
 
     def cell(
-        self, gates: torch.Tensor, states: torch.Tensor, memories: torch.Tensor, level: TreeLevel
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, gates: Tensor, states: Tensor, memories: Tensor, level: TreeLevel
+    ) -> tuple[Tensor, Tensor]:
         if (level.places > 1).any():
             raise ConfigurationError(
                 "binary_tree_lstm: a node has more than two children; child_sum_tree_lstm takes any number"
@@ -443,8 +440,8 @@ class ChildSumTreeLstm(TreeEncoder):
         self.forget = torch.nn.Linear(hidden_dim, hidden_dim, bias=False)
 
     def cell(
-        self, gates: torch.Tensor, states: torch.Tensor, memories: torch.Tensor, level: TreeLevel
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, gates: Tensor, states: Tensor, memories: Tensor, level: TreeLevel
+    ) -> tuple[Tensor, Tensor]:
         dim = self._hidden_dim
         nothing = gates.new_zeros(len(gates), dim)
         sums = nothing.index_add(0, level.parents, states)  # Eq. 2
@@ -516,11 +513,11 @@ class TreeLstm(Model):
     def forward(
         self,
         tokens: TextFieldTensors,
-        leaves: torch.Tensor,
-        heads: torch.Tensor,
-        labels: torch.Tensor | None = None,
+        leaves: Tensor,
+        heads: Tensor,
+        labels: Tensor | None = None,
         metadata: list[LabeledTree] | None = None,
-    ) -> dict[str, torch.Tensor]:
+    ) -> dict[str, Tensor]:
         """
         # Parameters
 

@@ -18,6 +18,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy
+from torch import Tensor
 from torch.nn import functional
 
 from allennlp_nef.data.dataset_readers.base import text_field
@@ -254,9 +255,7 @@ class PairHead(torch.nn.Module, Registrable):
         self.names = names
         self.projection = torch.nn.Linear(input_dim, len(names))
 
-    def forward(
-        self, features: torch.Tensor, gold: torch.Tensor | None = None
-    ) -> dict[str, torch.Tensor]:
+    def forward(self, features: Tensor, gold: Tensor | None = None) -> dict[str, Tensor]:
         """Features (batch, input_dim) and gold values (batch,) -> `probs` and, with gold values, `loss`."""
         logits = self.projection(features).float()  # (batch, names)
         outputs = {"probs": logits.softmax(-1)}
@@ -264,11 +263,11 @@ class PairHead(torch.nn.Module, Registrable):
             outputs["loss"] = self.loss(logits, gold)
         return outputs
 
-    def loss(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    def loss(self, logits: Tensor, gold: Tensor) -> Tensor:
         """Returns the mean loss of logits (batch, names) and gold values (batch,), and updates the metrics."""
         raise NotImplementedError
 
-    def predicted(self, probabilities: torch.Tensor) -> list[Any]:
+    def predicted(self, probabilities: Tensor) -> list[Any]:
         """Returns the class or score of each pair, from probabilities (batch, names)."""
         raise NotImplementedError
 
@@ -293,12 +292,12 @@ class ClassHead(PairHead):
         super().__init__(input_dim, labels_of(vocab, label_namespace))
         self._accuracy = CategoricalAccuracy()
 
-    def loss(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    def loss(self, logits: Tensor, gold: Tensor) -> Tensor:
         gold = known_labels(gold, len(self.names))
         self._accuracy(logits, gold)
         return class_loss(logits, gold)
 
-    def predicted(self, probabilities: torch.Tensor) -> list[Any]:
+    def predicted(self, probabilities: Tensor) -> list[Any]:
         return [self.names[index] for index in probabilities.argmax(-1).tolist()]
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -317,7 +316,7 @@ class ScoreHead(PairHead):
     """
 
     gold = "score"
-    scores: torch.Tensor
+    scores: Tensor
 
     def __init__(self, input_dim: int) -> None:
         scores = range(MIN_SCORE, MAX_SCORE + 1)
@@ -325,20 +324,20 @@ class ScoreHead(PairHead):
         self.register_buffer("scores", torch.tensor(scores, dtype=torch.float), persistent=False)
         self._metric = SentenceScores()
 
-    def loss(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    def loss(self, logits: Tensor, gold: Tensor) -> Tensor:
         self._metric(self.mean(logits.softmax(-1)), gold)
         expected = self.distribution(gold)
         return functional.kl_div(logits.log_softmax(-1), expected, reduction="batchmean")
 
-    def mean(self, probabilities: torch.Tensor) -> torch.Tensor:
+    def mean(self, probabilities: Tensor) -> Tensor:
         """Returns the means of distributions: (batch, scores) -> (batch,)."""
         return probabilities @ self.scores.float()
 
-    def distribution(self, gold: torch.Tensor) -> torch.Tensor:
+    def distribution(self, gold: Tensor) -> Tensor:
         """Returns the distributions of gold scores: (batch,) -> (batch, scores)."""
         return (1 - (gold.float().unsqueeze(-1) - self.scores).abs()).clamp(min=0)
 
-    def predicted(self, probabilities: torch.Tensor) -> list[Any]:
+    def predicted(self, probabilities: Tensor) -> list[Any]:
         return self.mean(probabilities).tolist()
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -440,12 +439,12 @@ class SentencePair(Model):
         self,
         first: TextFieldTensors,
         second: TextFieldTensors,
-        label: torch.Tensor | None = None,
-        score: torch.Tensor | None = None,
+        label: Tensor | None = None,
+        score: Tensor | None = None,
         metadata: list[Pair] | None = None,
-        first_heads: torch.Tensor | None = None,
-        second_heads: torch.Tensor | None = None,
-    ) -> dict[str, torch.Tensor]:
+        first_heads: Tensor | None = None,
+        second_heads: Tensor | None = None,
+    ) -> dict[str, Tensor]:
         """
         # Parameters
 
@@ -472,13 +471,11 @@ class SentencePair(Model):
         gold = {"label": label, "score": score}[self.output.gold]
         return self.output(torch.sigmoid(self.features(pair)), gold)
 
-    def encode(self, text: TextFieldTensors, heads: torch.Tensor | None = None) -> torch.Tensor:
+    def encode(self, text: TextFieldTensors, heads: Tensor | None = None) -> Tensor:
         """Returns the vector of each sentence, (batch, dim)."""
         return self._vectors(self.text_field_embedder(text), get_text_field_mask(text), heads)
 
-    def _vectors(
-        self, states: torch.Tensor, mask: torch.Tensor, heads: torch.Tensor | None
-    ) -> torch.Tensor:
+    def _vectors(self, states: Tensor, mask: Tensor, heads: Tensor | None) -> Tensor:
         """From (batch, words, dim) to (batch, dim)."""
         if self.seq2seq_encoder is not None:
             states = self.seq2seq_encoder(states, mask)
@@ -488,7 +485,7 @@ class SentencePair(Model):
             raise ConfigurationError("tree_encoder needs the option parses of the dataset reader")
         return self.dropout(self.tree_encoder.root_states(states, heads, mask))
 
-    def make_output_human_readable(self, output_dict: dict[str, torch.Tensor]) -> dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, Tensor]) -> dict[str, Any]:
         """Adds for each pair its `label` or `score`, and `probabilities`, by name."""
         probabilities, head = output_dict["probs"], self.output
         named = [dict(zip(head.names, row)) for row in probabilities.tolist()]
