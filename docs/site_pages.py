@@ -17,8 +17,8 @@ OUTSIDE = {
 REFERENCE = {
     "Python": ["allennlp_nef.load", "archives", "serving", "corpora.tagger"],
     "Dataset readers": [
-        *(f"data.dataset_readers.{name}" for name in ("conll_tags", "conllu", "labeled_sentences")),
-        *("data.dataset_readers.sentence_pairs", "qe.reader", "data.dataset_readers.base"),
+        *("data.dataset_readers.conll_tags", "data.dataset_readers.conllu"),
+        *("qe.reader", "data.dataset_readers.base"),
     ],
     "Files of quality estimation": [
         *("qe.files", "qe.layouts", "qe.spans", "qe.bitext", "qe.bitext.segments"),
@@ -38,13 +38,12 @@ REFERENCE = {
         "modules.seq2seq_encoders.label_attention",
         "modules.seq2seq_encoders.position_aware_self_attention",
         "modules.seq2seq_encoders.dropout",
-        *("modules.seq2vec_encoders", "modules.tree_encoders", "modules.traces"),
+        "modules.traces",
         "modules.seq2seq_encoders.traced_encoder",
     ],
     "Attention": ["modules.attention_transforms", "modules.bounded_attention"],
     "Models and tag heads": [
-        *("models.nef_tagger", "qe.model", "modules.tag_heads", "models.sentence_pair"),
-        *("models.tree_lstm", "models.arc_mlp_parser"),
+        *("models.nef_tagger", "qe.model", "modules.tag_heads"),
     ],
     "Metrics": [
         *("metrics.conlleval", "metrics.tag_accuracy", "metrics.correlations"),
@@ -57,10 +56,11 @@ REFERENCE = {
     ],
     "Predictors": [
         *("predictors.base", "predictors.nef_tagger", "qe.predictor"),
-        *("predictors.sentence_classifier", "predictors.sentence_pair", "predictors.tree_lstm"),
-        "predictors.dependency_parser",
     ],
-    "Functions": ["nn.constrained_softmax", "nn.constrained_sparsemax", "nn.crf", "nn.eisner"],
+    "Other tasks": [
+        *("tasks.sentence_classes", "tasks.sentence_pairs", "tasks.dependency_parsing"),
+    ],
+    "Functions": ["nn.constrained_softmax", "nn.constrained_sparsemax", "nn.crf"],
 }
 LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)]*)?\)")
 

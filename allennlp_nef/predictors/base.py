@@ -358,15 +358,3 @@ class NefPredictor(Predictor):
         """Returns an answer in the output format, for AllenNLP's `predict`, which writes one file."""
         answer: Any = outputs
         return self.dump(answer, next(self._lines_written))
-
-
-class UntaggedPredictor(NefPredictor):
-    """Base class of the predictors of models that do not tag words."""
-
-    dropped_fields = ("label", "score", "labels", "head_indices", "head_tags")
-
-    def description(self) -> JsonDict:
-        """Describes the model as a JSON object: `task`; `title`, the class of the model; `fields`, which a request
-        needs; and `max_tokens`."""
-        title = type(self._model).__name__
-        return {**super().description(), "title": title, "fields": list(self.required)}

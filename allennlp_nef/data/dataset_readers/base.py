@@ -13,14 +13,14 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
-from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
+from allennlp.data.tokenizers import Tokenizer
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.files import data_paths, read_objects
 from allennlp_nef.data.sentence import Sentence
-from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
+from allennlp_nef.data.tokenizers import PUNCTUATION
 from allennlp_nef.errors import DataFormatError, quote
 
 logger = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class NefDatasetReader(DatasetReader):
         `DataFormatError`: the file is a pipe, or it has changed since it was read.
         """
         path, line = record.path, record.lines[0]
-        file = (path, None)
+        file: tuple[str, tuple[int, int] | None] = (path, None)
         if os.path.exists(path):
             if not os.path.isfile(path):
                 raise DataFormatError(f"{path}:{line}: expected a file, which can be read again")
@@ -287,31 +287,6 @@ def _are_tagged(tokens: Any, tags: Any) -> bool:
         isinstance(each, str) and each and each.strip(" ") == re.sub("[\t\r\n]", "", each)
         for each in [*tokens, *without_none]
     )
-
-
-class TextReader(NefDatasetReader):
-    """A `NefDatasetReader` that also takes sentences as strings, in files or in `text_to_instance`.
-
-    # Parameters
-
-    tokenizer : `Tokenizer`, optional (default = `None`)
-        Splits sentences into words. None: whitespace in files, and the rules of `punctuation` for strings in requests.
-    token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `NefDatasetReader`.
-    """
-
-    def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.tokenizer = tokenizer or PUNCTUATION
-        self._file_tokenizer = tokenizer or WhitespaceTokenizer()
-
-    def split(self, text: str | list[str]) -> list[str]:
-        """The words of raw text. A list of words is returned as it is."""
-        return split_text(text, self.tokenizer)[0] if isinstance(text, str) else text
-
-    def split_line(self, text: str) -> list[str]:
-        """The words of a sentence in a file."""
-        return split_text(text, self._file_tokenizer)[0]
 
 
 def text_field(words: list[str]) -> TextField:

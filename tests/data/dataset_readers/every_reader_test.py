@@ -65,13 +65,13 @@ def write(folder, name, lengths):
     return str(path)
 
 
-def words_in(record):
-    """The words of a record, or those of the first side of a pair."""
-    return record["sides"][0] if isinstance(record, dict) and "sides" in record else record["words"]
+def words_read(metadata):
+    """The words of a record, or of the first sentence of a pair."""
+    return getattr(metadata, "first", metadata)["words"]
 
 
-def number_of(record):
-    return int(words_in(record)[0].split("_")[0][1:])
+def number_of(metadata):
+    return int(words_read(metadata)[0].split("_")[0][1:])
 
 
 def numbers_of(instances):
@@ -204,7 +204,7 @@ def test_padding_symbol_is_a_word(name, tmp_path):
     instance.index_fields(Vocabulary.from_instances([instance]))
     field = make(name).text_fields[0]
     assert 0 not in instance.as_tensor_dict()[field]["tokens"]["tokens"]
-    assert words_in(instance["metadata"].metadata)[1] == "@@PADDING@@"
+    assert words_read(instance["metadata"].metadata)[1] == "@@PADDING@@"
 
 
 def blocks(path, number, separator=b"\n\n"):

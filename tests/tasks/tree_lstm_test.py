@@ -3,8 +3,7 @@ import torch
 from allennlp.common import Params
 from allennlp.models import Model
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledTreesReader
-from allennlp_nef.predictors.tree_lstm import TreeLstmPredictor
+from allennlp_nef.tasks.sentence_classes import LabeledTreesReader, TreeLstmPredictor
 from tests import small_batches
 
 TREES = ["(3 (2 a) (3 (2 b) (4 c)))", "(2 b)", "(0 (4 c) (2 a))"]

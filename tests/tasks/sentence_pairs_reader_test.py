@@ -30,9 +30,10 @@ class TestTables:
         assert math.isclose(instance["score"].tensor.item(), 1.3, rel_tol=1e-6)
         assert "label" not in instance.fields
         sides = [words_of(instance, name) for name in ("first", "second")]
+        pair = instance["metadata"].metadata
         assert (
             sides
-            == instance["metadata"].metadata["sides"]
+            == [pair.first.words, pair.second.words]
             == [["A", "dog", "runs"], ["It", "rains"]]
         )
 
@@ -102,9 +103,16 @@ def test_fields_have_the_names_of_the_option(path):
     assert set(instance["premise"].token_indexers) == {"tokens"}
 
 
-def test_wrong_options_are_refused():
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gold": "both"},
+        *({"names": names} for names in (["a"], ["a", "b", "c"], ["a", "a"], ["label", "b"])),
+    ],
+)
+def test_wrong_options_are_refused(options):
     with pytest.raises(ConfigurationError):
-        make("sentence_pairs", gold="both")
+        make("sentence_pairs", **options)
 
 
 def tree(words, heads=None):
@@ -121,11 +129,12 @@ def tree(words, heads=None):
 class TestTrees:
     TREES = tree("A dog runs", [2, 3, 0]) + tree("It rains")
 
-    def read(self, path, trees, text=SICK):
+    def read(self, path, trees, text=SICK, encoding="utf-8"):
         trees_path = path.with_suffix(".conllu")
-        trees_path.write_text(trees, encoding="utf-8")
+        trees_path.write_text(trees, encoding=encoding)
+        reader = make("sentence_pairs", parses=str(path.parent), encoding=encoding)
         try:
-            return read(make("sentence_pairs", parses=str(path.parent)), path, text)
+            return read(reader, path, text.encode(encoding))
         except DataFormatError as error:
             return line_of(str(error), trees_path, path)
 
@@ -133,6 +142,12 @@ class TestTrees:
         (instance,) = self.read(path, self.TREES)
         assert instance["first_heads"].labels == [2, 3, 0]
         assert instance["second_heads"].labels == [0, 1]
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+    def test_trees_have_the_encoding_of_the_reader(self, path, encoding):
+        texts = [text.replace("dog", "chiot-né") for text in (self.TREES, SICK)]
+        (instance,) = self.read(path, *texts, encoding)
+        assert words_of(instance, "first") == ["A", "chiot-né", "runs"]
 
     def test_pairs_that_are_left_out_have_trees_too(self, path):
         text = f"{SICK}2\tb\tc\t1\t-\n3\td\te\t1\tX\n"

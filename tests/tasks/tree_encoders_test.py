@@ -6,7 +6,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.modules.tree_encoders import BinaryTreeLstm, ChildSumTreeLstm
+from allennlp_nef.tasks.sentence_classes import BinaryTreeLstm, ChildSumTreeLstm
 
 ENCODERS = [ChildSumTreeLstm, BinaryTreeLstm]
 HEADS = [[2, 4, 4, 0, 7, 7, 4], [0], [3, 3, 0], [2, 3, 4, 5, 0]]

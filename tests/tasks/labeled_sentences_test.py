@@ -4,7 +4,7 @@ from allennlp.data import Batch, Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import parse_tree
+from allennlp_nef.tasks.sentence_classes import parse_tree
 from tests.data.reader_files import PROPERTY, error_line, labels_of, make, read, words_of
 
 LINES = {
@@ -27,7 +27,7 @@ def test_each_layout_gives_label_and_words(path, layout):
     for instance in instances:
         assert instance["label"].label == "HUM"
         assert words_of(instance) == ["Who", "is", "it", "?"]
-        assert instance["metadata"].metadata == {"words": ["Who", "is", "it", "?"]}
+        assert instance["metadata"].metadata["words"] == ["Who", "is", "it", "?"]
     assert len(instances) == 2
 
 
@@ -37,12 +37,6 @@ def test_blanks_belong_to_labels_that_tabs_separate(path, layout, label):
     (instance,) = read(make("labeled_sentences", layout=layout), path, text)
     assert (instance["label"].label, words_of(instance)) == (label, ["a", "b"])
     assert error_line(make("labeled_sentences", layout=layout), path, text + "HUM:a b\n") == 2
-
-
-def test_fine_labels_of_trec(path):
-    reader = make("labeled_sentences", layout="trec", fine_labels=True)
-    (instance,) = read(reader, path, "LOC:city Where ?\n")
-    assert instance["label"].label == "LOC:city"
 
 
 @pytest.mark.parametrize(
@@ -76,10 +70,9 @@ def test_tokenizer_splits_files_and_requests(path):
     assert words_of(reader.text_to_instance(["5pm."])) == ["5pm."]
 
 
-@pytest.mark.parametrize("options", [{"layout": "csv"}, {"fine_labels": True}])
-def test_wrong_options_are_refused(options):
+def test_wrong_options_are_refused():
     with pytest.raises(ConfigurationError):
-        make("labeled_sentences", **options)
+        make("labeled_sentences", layout="csv")
 
 
 class TestTrees:

@@ -7,8 +7,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 
-from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
-from allennlp_nef.nn.eisner import projective_heads
+from allennlp_nef.tasks.dependency_parsing import ConlluTreesReader, projective_heads
 from tests import small_batches
 
 TREES = [

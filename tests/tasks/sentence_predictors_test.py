@@ -6,18 +6,19 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Instance, Vocabulary
 from allennlp.interpret.saliency_interpreters import SimpleGradient
 from allennlp.models import Model
 
-from allennlp_nef.data.dataset_readers.labeled_sentences import (
+from allennlp_nef.errors import UserError
+from allennlp_nef.tasks.sentence_classes import (
+    ClassField,
     LabeledSentencesReader,
     LabeledTreesReader,
+    SentenceClassifierPredictor,
+    TreeLstmPredictor,
 )
-from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
-from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.sentence_classifier import SentenceClassifierPredictor
-from allennlp_nef.predictors.sentence_pair import SentencePairPredictor
-from allennlp_nef.predictors.tree_lstm import TreeLstmPredictor
+from allennlp_nef.tasks.sentence_pairs import SentencePairPredictor, SentencePairsReader
 from tests.small_batches import batch_of
 
 EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}}
@@ -40,7 +41,7 @@ def questions():
         reader.text_to_instance("Who ?", "HUM"),
     ]
     pooling = {"type": "attention_pooling", "input_dim": 3}
-    return build(reader, made, {"type": "basic_classifier", "seq2vec_encoder": pooling}), reader
+    return build(reader, made, {"type": "sentence_classifier", "seq2vec_encoder": pooling}), reader
 
 
 def pairs(output, **encoder):
@@ -91,7 +92,37 @@ class TestClasses:
             )
 
 
+def test_index_of_a_class_stays():
+    field = ClassField(1, "labels", skip_indexing=True)
+    field.index(Vocabulary.from_instances([Instance({"label": ClassField("X")})]))
+    assert field.as_tensor({}).item() == 1
+
+
+@Model.register("pair_without_names")
+class PairWithoutNames(Model):
+    """Like `esim` of allennlp-models, it returns only probabilities; the last label is the most probable one."""
+
+    def __init__(self, vocab):
+        super().__init__(vocab)
+        self.bias = torch.nn.Parameter(torch.zeros(1))  # a model has a device
+
+    def forward(self, premise, hypothesis, metadata=None):
+        scores = torch.arange(float(self.vocab.get_vocab_size("class_labels")))
+        batch = len(premise["tokens"]["tokens"])
+        return {"label_probs": scores.softmax(-1).expand(batch, -1)}
+
+
 class TestPairs:
+    def test_labels_of_esim_are_those_of_the_namespace(self):
+        reader = SentencePairsReader(
+            names=["premise", "hypothesis"], label_namespace="class_labels"
+        )
+        made = [reader.text_to_instance("a", "b", label) for label in ("YES", "NO", "NO")]
+        _, vocab = batch_of(made, reader=reader)
+        answer = SentencePairPredictor(PairWithoutNames(vocab), reader).predict(**PAIR)
+        assert set(answer) == {"premise", "hypothesis", "label", "probabilities"}
+        assert answer["label"] == "YES" and list(answer["probabilities"]) == ["NO", "YES"]
+
     @pytest.mark.parametrize(
         "output, field, labels",
         [("classes", "label", ["NO", "YES"]), ("scores", "score", ["1", "2", "3", "4", "5"])],

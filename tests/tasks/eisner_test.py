@@ -5,7 +5,7 @@ import itertools
 import numpy
 import pytest
 
-from allennlp_nef.nn.eisner import projective_heads
+from allennlp_nef.tasks.dependency_parsing import projective_heads
 
 LENGTHS = [5, 1, 2, 4, 3, 5]
 

@@ -1,6 +1,6 @@
 import torch
 
-from allennlp_nef.modules.seq2vec_encoders import AttentionPooling
+from allennlp_nef.tasks.sentence_classes import AttentionPooling
 
 
 def test_output_is_the_mean_weighted_by_attention():

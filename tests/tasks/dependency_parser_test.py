@@ -8,7 +8,7 @@ from allennlp.data import DatasetReader
 
 from allennlp_nef.data.dataset_readers.conllu import read_conllu
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.dependency_parser import DependencyParserPredictor
+from allennlp_nef.tasks.dependency_parsing import DependencyParserPredictor
 from tests.small_experiment import HAS_ALLENNLP_MODELS, ROOT, config_of, experiment
 
 DATA = ROOT / "fixtures" / "pos" / "dev.conllu"
