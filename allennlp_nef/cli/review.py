@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import chain, repeat, zip_longest
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitexts, writer_of
 from allennlp_nef.qe.bitext.segments import UNSCORED, Answer, base_language
-from allennlp_nef.qe.file_figures import compare_systems, figures_of, row_of
+from allennlp_nef.qe.file_figures import figures_of, row_of
 from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, check_tags
 from allennlp_nef.qe.report import report_page, words_of
 from allennlp_nef.qe.review_decisions import Decision, match_decisions, read_decisions
@@ -74,13 +74,6 @@ _FILES: list[Column] = [
     ("HTER", "mean_hter", _score),
     ("BAD share", "mean_expected_bad_share", _score),
 ]
-_SYSTEMS: list[Column] = [
-    ("file", "file", str),
-    ("score", "score", str),
-    ("sentences", "compared", str),
-    *((name, name, _score) for name in ("mean", "low", "high")),
-    ("p", "p_value", _score),
-]
 
 SUMMARY = "Write an HTML report for reviewers of translations, riskiest sentences first."
 DETAILS = """
@@ -94,9 +87,8 @@ reviewer's decisions. INPUT is one or more of:
 
 The scores come from a quality estimation model (--archive) or from its answers (--answers), one JSON object per line as
 written by `predict`. --annotated FILE writes a copy of INPUT with scores and errors, or a table if FILE ends in .tsv or
-.csv; for several inputs, it names a folder for the copies. --compare treats the inputs as translations of the same
-sources by different systems. It prints the mean score of each system with its 95%% bootstrap interval, and the p-value
-of its difference from the best system. Segments that cannot be scored are listed in the report with the reason.
+.csv; for several inputs, it names a folder for the copies. Segments that cannot be scored are
+listed in the report with the reason.
 
 --decisions copies a reviewer's decisions, exported from an earlier report, to the annotated copy or to a new report.
 Decisions about segments whose name or text has changed are listed as outdated.
@@ -104,7 +96,6 @@ Decisions about segments whose name or text has changed are listed as outdated.
     %(prog)s translated.xlf --archive runs/qe/model.tar.gz --output report.html --annotated checked.xlf
     %(prog)s test.src test.mt --archive qe-multilingual --annotated scores.tsv
     %(prog)s translated.xlf --decisions report.decisions.jsonl --annotated reviewed.xlf
-    %(prog)s a.xlf b.xlf --archive qe-multilingual --compare
     %(prog)s test.src test.mt --answers answers.jsonl --output report.html
 """
 
@@ -122,11 +113,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--annotated",
         metavar="FILE",
         help="copy of INPUT with scores and errors, or a .tsv or .csv table; a folder for several inputs",
-    )
-    add(
-        "--compare",
-        action="store_true",
-        help="compare the inputs as translations by different systems",
     )
     scores = parser.add_mutually_exclusive_group()
     scores.add_argument("--archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
@@ -158,7 +144,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         yield json.dumps(figures)
         return
     if "files" in figures:
-        yield table_text(_SYSTEMS if args.compare else _FILES, figures["files"])
+        yield table_text(_FILES, figures["files"])
     elif args.archive or args.answers:
         yield f"{figures['sentences']} sentences, {figures['scored']} with a score"
         for name, total in (("sentences", figures["scored"]), ("words", figures["words"])):
@@ -176,7 +162,6 @@ def review(
     *,
     output: str | None = None,
     annotated: str | None = None,
-    compare: bool = False,
     archive: str | None = None,
     answers: str | None = None,
     decisions: str | None = None,
@@ -195,28 +180,25 @@ def review(
     Writes a report for reviewers of translations, annotated copies of their files, or both.
 
     The parameters are the options of `allennlp-nef review`. Requires `archive` or `answers`, unless
-    `decisions` and `annotated` are given alone, and at least one of `output`, `annotated` and `compare`. Either all
-    outputs are written or none.
+    `decisions` and `annotated` are given alone, and at least one of `output` and `annotated`. Either all outputs are
+    written or none.
 
     # Returns
 
     `dict[str, Any]`
         The figures of `allennlp_nef.qe.file_figures.figures_of`. For several inputs, also a list `files` with the
-        `file` and figures of each and, with `compare`, those of `compare_systems` in the same module. With `decisions`,
-        also the number of `decisions`, and the names of `outdated` ones, whose segments have changed.
+        `file` and figures of each. With `decisions`, also the number of `decisions`, and the names of `outdated` ones, whose segments have changed.
 
     # Raises
 
     `UserError`: an invalid option, or an input, answers or an archive that cannot be used.
     """
-    if output is None and annotated is None and not compare:
-        raise UserError("expected --output, --annotated or --compare, got none of them")
-    only_decisions = decisions is not None and output is None and not compare
+    if output is None and annotated is None:
+        raise UserError("expected --output or --annotated, got none of them")
+    only_decisions = decisions is not None and output is None
     if (archive is None) == (answers is None) and not (only_decisions and archive is None):
         raise UserError("expected one of --archive and --answers")
     bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
-    if compare:
-        _check_sources(bitexts)
     copies = _copies(annotated, bitexts)
     check_outputs((output, *copies), filter(None, (*inputs, answers, decisions)))
     writers = [writer_of(*each) for each in zip(bitexts, copies)]
@@ -275,8 +257,6 @@ def review(
         figures["files"] = [
             {"file": bitext.path, **figures_of(table)} for bitext, table in zip(bitexts, tables)
         ]
-        for each, compared in zip(figures["files"], compare_systems(tables) if compare else ()):
-            each |= compared
     return figures
 
 
@@ -310,17 +290,6 @@ def _copies(annotated: str | None, bitexts: Sequence[Bitext]) -> list[str]:
         return [annotated]
     names = [Path(each.path).name + ("" if each.write else ".tsv") for each in bitexts]
     return [str(Path(annotated) / name) for name in names]
-
-
-def _check_sources(bitexts: Sequence[Bitext]) -> None:
-    """Raises a `UserError` unless there are several bitexts with the same sources."""
-    if len(bitexts) < 2:
-        raise UserError("--compare: expected several inputs, one for each system, got one")
-    for bitext in bitexts[1:]:
-        for first, other in zip_longest(bitexts[0].segments, bitext.segments):
-            if first is None or other is None or first.source != other.source:
-                places = (each.place if each else "the end of the file" for each in (first, other))
-                raise DataFormatError("{1}: expected the source of {0}".format(*places))
 
 
 def _count(

@@ -1,11 +1,10 @@
-"""Summary statistics of translated files, computed from the answers for their segments, and comparisons of systems."""
+"""Summary statistics of translated files, computed from the answers for their segments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
 
-from allennlp_nef.metrics.significance import compare
 from allennlp_nef.qe.layouts import OK
 
 SCORES = ("hter", "expected_bad_share")
@@ -44,54 +43,3 @@ def figures_of(rows: numpy.ndarray) -> dict[str, Any]:
         "flagged_words": int(flagged.sum()),
         **{f"mean_{n}": float(v.mean()) if len(v) else None for n, v in zip(SCORES, known)},
     }
-
-
-def compare_systems(
-    tables: Sequence[numpy.ndarray], draws: int = 1000, seed: int = 0
-) -> list[dict[str, Any]]:
-    """
-    Compares systems by their mean scores over the segments for which all of them have scores.
-
-    # Parameters
-
-    tables : `Sequence[numpy.ndarray]`
-        The rows (segments, columns) of each system, in the order of the sources.
-    draws : `int`, optional (default = `1000`)
-        The number of bootstrap samples, and of random swaps of `allennlp_nef.metrics.significance.compare`.
-    seed : `int`, optional (default = `0`)
-
-    # Returns
-
-    `list[dict[str, Any]]`
-        For each system: the name of the `score`, HTER if all systems have it; the number of `compared` segments; the
-        `mean`, and the ends `low` and `high` of its 95% bootstrap interval; and, except for the system with the lowest
-        mean, the `p_value` of the difference from that system.
-    """
-    values = numpy.stack([rows[:, : len(SCORES)] for rows in tables])  # (systems, segments, 2)
-    is_scored = ~numpy.isnan([rows[:, -1] for rows in tables]).any(0)
-    values = values[:, is_scored]
-    column = int(numpy.isnan(values[..., 0]).any())
-    scores, segments = values[..., column], int(is_scored.sum())  # (systems, segments)
-    if not segments:
-        return [{} for _ in tables]
-    generator = numpy.random.default_rng(seed)
-    samples = [
-        scores[:, generator.integers(0, segments, segments)].mean(1) for _ in range(draws)
-    ]  # (draws, systems)
-    lows, highs = numpy.percentile(samples, [2.5, 97.5], axis=0)
-    means = scores.mean(1)
-    best = int(means.argmin())
-    counts = scores[..., None] / segments  # (systems, segments, 1), whose sum is the mean
-    return [
-        {
-            "score": SCORES[column],
-            "compared": segments,
-            "mean": float(mean),
-            "low": float(low),
-            "high": float(high),
-            "p_value": None
-            if i == best
-            else compare(counts[i], counts[best], lambda total: total[..., 0], draws, seed).p_value,
-        }
-        for i, (mean, low, high) in enumerate(zip(means, lows, highs))
-    ]

@@ -113,7 +113,6 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
         {"output": "x.html", "answers": "{long}"},
         {"annotated": "x", "answers": "{errors}", "inputs": ["{short}", "{short}"]},
         {"annotated": "x", "answers": "{long}", "inputs": ["{tsv}", "{tsv}"]},
-        {"compare": True, "answers": "{errors}"},
     ],
 )
 def test_wrong_options_are_errors(tsv, write_text, options):
@@ -124,9 +123,9 @@ def test_wrong_options_are_errors(tsv, write_text, options):
         "errors": write_text("errors.jsonl", '{"error": "x"}\n' * 3),
     }
     inputs = [path.format(**paths) for path in options.pop("inputs", ["{tsv}"])]
-    texts = {name: value.format(**paths) for name, value in options.items() if name != "compare"}
+    options = {name: value.format(**paths) for name, value in options.items()}
     with pytest.raises(UserError):
-        review(inputs, **{**options, **texts})
+        review(inputs, **options)
 
 
 @pytest.mark.parametrize("output, annotated", [("a.tsv", None), (None, "./a.tsv"), ("b", "b")])
@@ -190,24 +189,6 @@ def test_several_files_have_one_report_and_a_line_each(archive, write_text, tmp_
     )
     assert first[2] == second[1] and first[0] == second[0] and second[2].startswith("x\t\t")
     assert float(first[2].split("\t")[3]) > 0
-
-
-def test_systems_with_the_same_sources_are_compared(archive, write_text):
-    inputs = [
-        write_text("a.tsv", "the dog barks\tder Hund\nthe house\tdas Haus\n"),
-        write_text("b.tsv", "the dog barks\tHund\nthe house\t\n"),
-    ]
-    (line,) = command(*inputs, "--archive", archive, "--compare", "--json")
-    first, second = json.loads(line)["files"]
-    predictor = load_predictor(archive, name="word_qe")
-    for each, target in ((first, "der Hund"), (second, "Hund")):
-        share = predictor.predict("the dog barks", target)["expected_bad_share"]
-        assert each["mean"] == each["low"] == each["high"] == pytest.approx(share)
-        assert (each["compared"], each["score"]) == (1, "expected_bad_share")
-    assert {first["p_value"], second["p_value"]} == {None, 1}
-    other = write_text("c.tsv", "the cat\tdie Katze\n")
-    with pytest.raises(DataFormatError, match=r"c\.tsv:1: "):
-        review([inputs[0], other], archive=archive, compare=True)
 
 
 @pytest.mark.parametrize(
