@@ -30,12 +30,12 @@ from allennlp_nef.cli.shared import (
 from allennlp_nef.data.files import read_objects
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitexts, writer_of
-from allennlp_nef.qe.bitext.segments import UNSCORED, Answer, base_language
-from allennlp_nef.qe.file_figures import figures_of, row_of
+from allennlp_nef.qe.bitext.reading import read_bitexts, writer_of
+from allennlp_nef.qe.bitext.segments import UNSCORED, Answer, Bitext, SegmentPair, base_language
 from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, check_tags
-from allennlp_nef.qe.report import report_page, words_of
-from allennlp_nef.qe.review_decisions import Decision, match_decisions, read_decisions
+from allennlp_nef.qe.review.decisions import Decision, match_decisions, read_decisions
+from allennlp_nef.qe.review.report import report_page, words_of
+from allennlp_nef.qe.review.summary import figures_of, row_of
 
 logger = logging.getLogger(__name__)
 
@@ -186,8 +186,9 @@ def review(
     # Returns
 
     `dict[str, Any]`
-        The figures of `allennlp_nef.qe.file_figures.figures_of`. For several inputs, also a list `files` with the
-        `file` and figures of each. With `decisions`, also the number of `decisions`, and the names of `outdated` ones, whose segments have changed.
+        The figures of `allennlp_nef.qe.review.summary.figures_of`. For several inputs, also a list `files` with the
+        `file` and figures of each. With `decisions`, also the number of `decisions`, and the names of `outdated` ones,
+        whose segments have changed.
 
     # Raises
 

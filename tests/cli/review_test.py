@@ -12,7 +12,7 @@ from allennlp_nef.archives import load_predictor
 from allennlp_nef.cli.review import add_arguments, review, run
 from allennlp_nef.errors import DataFormatError, UserError
 from tests.qe import small_qe
-from tests.qe.review_answers import answer as answer_of
+from tests.qe.review.answers import answer as answer_of
 
 PAIRS = [("the dog barks", "der  Hund bellt"), ("the house", "das Haus"), ("no translation", "")]
 

@@ -6,10 +6,11 @@ import pytest
 
 from allennlp_nef.cli.review import review
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
-from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitext
+from allennlp_nef.qe.bitext.reading import read_bitext
+from allennlp_nef.qe.bitext.segments import Bitext, SegmentPair
 from allennlp_nef.qe.reader import WmtWordQeReader
-from allennlp_nef.qe.report import report_page
-from tests.qe.review_answers import answer
+from allennlp_nef.qe.review.report import report_page
+from tests.qe.review.answers import answer
 
 pytestmark = pytest.mark.browser
 HTML = "<b>x</b></script><script>document.title='run'</script> &amp;"

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from allennlp_nef.errors import DataFormatError, UserError
-from allennlp_nef.qe.bitext import read_bitext, read_bitexts, writer_of
+from allennlp_nef.qe.bitext.reading import read_bitext, read_bitexts, writer_of
 from allennlp_nef.qe.bitext.segments import UNSCORED
-from allennlp_nef.qe.review_decisions import Decision, match_decisions
+from allennlp_nef.qe.review.decisions import Decision, match_decisions
 
 etree = pytest.importorskip("lxml.etree", reason="needs the extra xliff")
 

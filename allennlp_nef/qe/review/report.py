@@ -9,9 +9,9 @@ from allennlp_nef.data.files import find_words
 from allennlp_nef.data.tokenizers import Offsets
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.pages.document import document_of
-from allennlp_nef.qe.bitext import Bitext, SegmentPair
-from allennlp_nef.qe.file_figures import SCORES
+from allennlp_nef.qe.bitext.segments import Bitext, SegmentPair
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
+from allennlp_nef.qe.review.summary import SCORES
 from allennlp_nef.qe.spans import project_spans
 from allennlp_nef.qe.writers import risk_of
 

@@ -3,8 +3,8 @@
 import numpy
 import pytest
 
-from allennlp_nef.qe.file_figures import figures_of, row_of
-from tests.qe.review_answers import answer
+from allennlp_nef.qe.review.summary import figures_of, row_of
+from tests.qe.review.answers import answer
 
 
 def rows_of(*answers):

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext import Bitext, SegmentPair
-from allennlp_nef.qe.report import report_page
-from tests.qe.review_answers import answer
+from allennlp_nef.qe.bitext.segments import Bitext, SegmentPair
+from allennlp_nef.qe.review.report import report_page
+from tests.qe.review.answers import answer
 
 
 def content_of(*items, title="A title"):

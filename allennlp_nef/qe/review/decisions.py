@@ -13,7 +13,7 @@ from typing import Any
 
 from allennlp_nef.data.files import parse_lines, parse_object
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.bitext import SegmentPair
+from allennlp_nef.qe.bitext.segments import SegmentPair
 from allennlp_nef.qe.spans import ErrorSpan, segment_of
 
 DECISIONS = ("accept", "reject")
