@@ -49,6 +49,15 @@ class TranslatedSentence:
         return self.tokens
 
     @property
+    def texts(self) -> tuple[str, str]:
+        """The texts of the source and the target. Words are joined by spaces."""
+        source, target = (
+            " ".join(each.words) if each.text is None else each.text
+            for each in (self.source, self.target)
+        )
+        return source, target
+
+    @property
     def place(self) -> str:
         """The file and line of the translation, such as "a.tsv:3"."""
         return f"{self.target.path}:{self.target.lines[0]}"

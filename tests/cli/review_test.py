@@ -60,7 +60,7 @@ def test_a_report_and_a_table_have_what_the_predictor_answers(tsv, archive, tmp_
         assert (item["source"], item["target"]) == (source, target)
         assert item["bad"] == pytest.approx(answer["bad_probabilities"], abs=1e-4)
         assert item["words"] == answer["offsets"]
-    assert content["sentences"][2]["error"] == "there is no translation"
+    assert content["sentences"][2]["error"] == "empty translation"
     assert content["title"] == "a.tsv" and "a.tsv:3" in caplog.text
     rows = [line.split("\t") for line in annotated.read_text("utf-8").splitlines()]
     for row, answer in zip(rows, answers):
@@ -92,10 +92,10 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
     path = write_text("a.xlf", text.format("".join(units)))
     report, annotated = tmp_path / "report.html", tmp_path / "annotated.xlf"
     lines = command(path, "--archive", archive, "--output", report, "--annotated", annotated)
-    assert lines[0] == "2 sentences, 1 with a score"
+    assert lines[0] == "2 segments, 1 scored"
     assert lines[-2:] == [f"wrote {report}", f"wrote {annotated}"]
     first, second = content_of(report)["sentences"]
-    assert (first["name"], first["error"]) == ("unit 1", "there is no translation")
+    assert (first["name"], first["error"]) == ("unit 1", "empty translation")
     assert second["source"] == "the house" and content_of(report)["target_language"] == "de"
     got = annotated.read_text("utf-8")
     assert got.count("<note") == 1 and "<target>das Haus</target><note " in got
@@ -183,7 +183,7 @@ def test_several_files_have_one_report_and_a_line_each(archive, write_text, tmp_
         [inputs[2], "2", "1", "2"],
     ]
     names = [item["name"] for item in content_of(report)["sentences"]]
-    assert names == ["a.mt, line 1", "a.mt, line 2", "b.tsv, line 2", "b.tsv, line 3"]
+    assert names == ["line 1", "line 2", "line 2", "line 3"]
     first, second = (
         (copies / name).read_text("utf-8").splitlines() for name in ("a.mt.tsv", "b.tsv")
     )
@@ -213,7 +213,7 @@ def test_files_that_cannot_be_used_leave_the_outputs_alone(archive, tmp_path, na
 def test_a_translation_without_words_has_a_score(archive, write_text, tmp_path):
     tsv = write_text("a.tsv", "the house\t<EOS>\n")
     lines = command(tsv, "--archive", archive, "--annotated", tmp_path / "out.tsv")
-    assert lines[0] == "1 sentences, 1 with a score"
+    assert lines[0] == "1 segment, 1 scored"
     assert (tmp_path / "out.tsv").read_text().split("\t")[3] == "1.0000"
 
 

@@ -7,10 +7,9 @@ import pytest
 from allennlp_nef.cli.review import review
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.qe.bitext.reading import read_bitext
-from allennlp_nef.qe.bitext.segments import Bitext, SegmentPair
 from allennlp_nef.qe.reader import WmtWordQeReader
 from allennlp_nef.qe.review.report import report_page
-from tests.qe.review.answers import answer
+from tests.qe.review.answers import answer, bitext_of
 
 pytestmark = pytest.mark.browser
 HTML = "<b>x</b></script><script>document.title='run'</script> &amp;"
@@ -22,7 +21,7 @@ SENTENCES = [
     (HTML, HTML, answer(HTML, 0.3, 0.45)),
     ("he drinks", "الرجل يشرب الشاي", answer("الرجل يشرب الشاي", 0.1, 0.8, 0.2)),
     ("he drinks tea", "他喝茶 😀 。", answer("他喝茶 😀 。", 0.6, 0.1, 0.1)),
-    ("no translation", "", {"error": "there is no translation"}),
+    ("no translation", "", {"error": "empty translation"}),
 ]
 
 
@@ -32,12 +31,9 @@ def open_report(page, tmp_path):
     path = tmp_path / "report.html"
 
     def open_report(sentences=SENTENCES, width=1100, bitext=None, answers=None):
-        pairs = [
-            SegmentPair(f"line {n}", f"a.mt:{n}", source, target)
-            for n, (source, target, _) in enumerate(sentences, 1)
-        ]
+        pairs = [(source, target) for source, target, _ in sentences]
         answers = answers or [each for *_, each in sentences]
-        text = report_page("a <b>", bitext or Bitext(pairs, "en", "de"), answers)
+        text = report_page("a <b>", [bitext or bitext_of(*pairs, path="a.mt")], answers)
         path.write_text(text, encoding="utf-8")
         page.open(path.as_uri(), width)
         page.run("localStorage.clear(); location.reload()")
@@ -71,7 +67,7 @@ def test_sentences_are_sorted_by_risk_marked_and_filtered(open_report):
     assert page.texts(".card h3") == ["Line 6", "Line 2", "Line 3", "Line 4", "Line 5", "Line 1"]
     marks = ["rote Tasse BAD 0.70", "&amp; BAD 0.45", "يشرب BAD 0.80", "他喝茶 BAD 0.60"]
     assert page.texts(".bad") == marks
-    assert page.texts(".card .note") == ["No score: there is no translation"]
+    assert page.texts(".card .note") == ["No score: empty translation"]
     assert page.driver.title == page.one("h1").text == "a <b>"
     assert page.run("return document.querySelectorAll('.card b, .card script').length") == 0
     assert page.texts("[data-sentence='4'] .target-text .word") == ["他喝茶", "😀", "。"]
@@ -177,7 +173,7 @@ def test_a_decision_returns_to_the_file_and_becomes_training_data(open_report, t
         encoding="utf-8",
     )
     answers = [
-        answer("das Haus .", 0.9, 0.2, 0.1),
+        answer("das Haus .", 0.9, 0.2, 0.1, offsets=[(0, 3), (4, 8), (8, 9)]),
         answer("eine rote Tasse", 0.1, 0.2, 0.6),
         {"error": "too long"},
     ]

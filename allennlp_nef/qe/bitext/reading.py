@@ -27,7 +27,9 @@ def read_bitexts(
     target_language: str | None = None,
     skip_final: bool = False,
 ) -> list[Bitext]:
-    """Reads bitexts (see `read_bitext`). Two files in other formats are one bitext: sources and translations."""
+    """Reads bitexts (see `read_bitext`). Two plain text files form one bitext."""
+    if skip_final and not any(_ending(path) in _XLIFF for path in paths):
+        raise UserError("--skip-final: expected a file in XLIFF")
     bitexts, rest = [], list(paths)
     while rest:
         number = 1 if _ending(rest[0]) or len(rest) == 1 or _ending(rest[1]) else 2
