@@ -476,6 +476,127 @@ class TestTables:
         assert first != annotate(again, none, answer(after)).decode()
 
 
+NAMES = [
+    ("English\tGerman", (), ("en", "de")),
+    ("en-US\tde-DE", (), ("en", "de")),
+    ("en-US\tde-DE", ("en", "de"), ("en", "de")),
+    ("English\tDeutsch", ("en", "de-AT"), ("en", "de")),
+    ("Deutsch (Schweiz)\tEnglish text", ("de", "en"), ("de", "en")),
+    ("Source\tGerman", (), (None, "de")),
+    ("French [FR]\tTranslation", (), ("fr", None)),
+    ("[hi]\tहिन्दी", ("hi", None), None),
+    ("tlh\tGerman", ("tlh", "de"), ("tlh", "de")),
+    ("hindi\t中文", (), ("hi", "zh")),
+]
+
+
+@pytest.mark.parametrize("name, delimiter", [("a.tsv", "\t"), ("a.csv", ";"), ("a.csv", ",")])
+@pytest.mark.parametrize("names, options, languages", [row for row in NAMES if row[2]])
+def test_columns_can_be_named_by_languages(read, name, delimiter, names, options, languages):
+    text = f"{names}\nthe house\tdas Haus\n".replace("\t", delimiter)
+    bitext = read(name, text, *options)
+    assert pairs(bitext) == [("line 2", "the house", "das Haus")]
+    given = tuple(option or own for option, own in zip(options or (None, None), languages))
+    assert (bitext.source_language, bitext.target_language) == given
+
+
+def test_given_languages_choose_the_columns(read):
+    text = "id\tde\ten-GB\tFrench\ten-US\n1\tb\ta\tc\td\n"
+    assert pairs(read("a.tsv", text, "en", "fr")) == [("line 2", "a", "c")]
+    assert pairs(read("a.tsv", text, "en-US", "de")) == [("line 2", "d", "b")]
+    assert pairs(read("b.tsv", "German\tEnglish\nb\ta\n", "en", "de")) == [("line 2", "a", "b")]
+    text = '{"id": 1, "no": 2, "en": "a", "de": "b"}'
+    assert pairs(read("a.jsonl", text)) == [("line 1", "a", "b")]
+    for wrong in ("id\tde\ten\tfr\n1\tb\ta\tc\n", "German\tEnglish\nb\ta\n"):
+        with pytest.raises(DataFormatError, match=r"a\.tsv:1: "):
+            read("a.tsv", wrong, *(("nl", "en") if wrong.startswith("G") else ()))
+
+
+SENTENCES = "The house is old.\tDas Haus ist alt.\nHe drinks his tea.\tEr trinkt Tee.\n"
+
+
+@pytest.mark.parametrize(
+    "first, others, is_reported",
+    [
+        ("Ausgangstext\tZieltext", SENTENCES, True),
+        ("Segment A\tSegment B", SENTENCES, True),
+        ("原文\t译文", SENTENCES, True),
+        ("Source\tQuelle", "Target\tZiel\n", True),
+        ("German\tDeutsch", "French\tFranzösisch\n", True),
+        ("Open\tÖffnen", "Save\tSichern\nPrint\tDrucken\n", False),
+        ("The dog barks.\tDer Hund bellt.", SENTENCES, False),
+        ("他喝茶。\tHe drinks tea.", SENTENCES, False),
+    ],
+)
+def test_a_first_row_like_a_header_is_reported(read, caplog, first, others, is_reported):
+    bitext = read("a.tsv", f"{first}\n{others}")
+    assert len(bitext.segments) == 1 + others.count("\n")
+    assert ("a.tsv:1: " in caplog.text and "source and target" in caplog.text) == is_reported
+
+
+@pytest.mark.parametrize("own", [None, "x", 3, [], {"hter": 0.25}])
+def test_fields_of_json_lines_are_known_by_their_names(read, annotate, own):
+    text = json.dumps({"source": "a", "target": "b", "allennlp_nef": own}) + "\n"
+    bitext = read("a.jsonl", text)
+    review(bitext.segments[0], "reject", "no")
+    fields = json.loads(annotate(bitext, None))["allennlp_nef"]
+    expected = {"hter": 0.25 if own == {"hter": 0.25} else None, "reviewer_note": "no"}
+    assert {name: fields[name] for name in expected} == expected and len(fields) == 8
+    sorted_again = json.dumps(
+        json.loads(annotate(bitext, answer(bitext.segments[0], "b"))), sort_keys=True
+    )
+    again = read("b.jsonl", sorted_again)
+    review(again.segments[0], "reject", "still no")
+    second = json.loads(annotate(again, None))["allennlp_nef"]
+    first = json.loads(sorted_again)["allennlp_nef"]
+    assert second == {**first, "reviewer_note": "still no"}
+
+
+def test_columns_of_an_earlier_review_can_be_in_another_order(read, annotate):
+    bitext = read("a.csv", "source,target\na,b\n")
+    rows = [
+        line.split(",")
+        for line in annotate(bitext, answer(bitext.segments[0], "b")).decode().splitlines()
+    ]
+    again = read("b.csv", "".join(",".join(row[::-1]) + "\n" for row in rows))
+    assert pairs(again) == pairs(bitext)
+    review(again.segments[0], "reject", "no")
+    names, cells = (line.split(",") for line in annotate(again, None).decode().splitlines())
+    assert names == rows[0][::-1]
+    expected = dict(zip(rows[0], rows[1])) | {"decision": "reject", "reviewer_note": "no"}
+    assert dict(zip(names, cells)) == expected
+
+
+@pytest.mark.parametrize("name", ["a.xlf", "a.tmx", "a.tsv", "a.csv", "a.jsonl", "a.po"])
+def test_mixed_line_endings_stay(read, annotate, name):
+    texts = {
+        "a.xlf": XLIFF_1,
+        "a.tmx": TMX.replace('"fr"', '"en"'),
+        "a.tsv": "source\ttarget\na\tb\n\nc\td\n",
+        "a.csv": 'source,target\na,"b\nc"\nd,e\n',
+        "a.jsonl": '{"source": "a", "target": "b"}\n' * 3,
+        "a.po": 'msgid "a"\nmsgstr "b"\n\nmsgid "c"\nmsgstr "d"\n',
+    }
+    lines = texts[name].replace("version='1.0' encoding='UTF-8'", "version='1.0'").split("\n")
+    for pattern in (("\r\n", "\n"), ("\n", "\n", "\r\n"), ("\n", "\r\n")):
+        ends = [pattern[i % len(pattern)] for i in range(len(lines) - 1)]
+        if name == "a.csv":  # the cell keeps its own
+            ends[1] = "\n"
+        text = "".join(line + end for line, end in zip(lines, [*ends, ""]))
+        bitext = read(name, text)
+        missing = annotate(bitext, *[{"error": "none"}] * len(bitext.segments)).decode()
+        got = [line[-2:] == "\r\n" for line in missing.splitlines(keepends=True) if line != "\n"]
+        kept = [line[-2:] == "\r\n" for line in text.splitlines(keepends=True) if line != "\n"]
+        assert got == kept
+        if name in ("a.xlf", "a.po"):
+            noted = (
+                annotate(bitext, *map(answer, bitext.segments)).decode().splitlines(keepends=True)
+            )
+            left = [line for line in noted if "allennlp_nef" not in line]
+            olds = [line for line in text.splitlines(keepends=True) if line in left]
+            assert [line for line in left if line in olds] == olds and len(olds) > 2
+
+
 @pytest.mark.parametrize(
     "name, text",
     [("a.tsv", "source\ttarget\na\tb\n"), ("a.jsonl", '{"source": "a", "target": "b"}\n')],
