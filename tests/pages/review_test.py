@@ -119,6 +119,49 @@ def test_keys_decide_and_progress_and_exports_have_it(open_report):
     assert page.one(".done").text == "1 of 6 sentences · 1 accepted · 0 rejected"
 
 
+def test_a_note_goes_to_the_sentence_that_was_just_decided(open_report):
+    from selenium.webdriver.common.keys import Keys
+
+    page = open_report()
+    page.press("n", "n", "r", "m")
+    page.press("wrong verb", Keys.ESCAPE)
+    assert focused(page) == "Line 3" and page.texts("[data-sentence='1'] p.own-note") == [
+        "wrong verb"
+    ]
+    page.press("a", "u")
+    assert focused(page) == "Line 3"
+    page.press("m")
+    page.press("later", Keys.ESCAPE)
+    rejected, noted = map(json.loads, exported(page).splitlines())
+    assert (rejected["id"], rejected["note"]) == ("line 2", "wrong verb")
+    assert (noted["id"], noted["decision"], noted["note"]) == ("line 3", None, "later")
+
+
+def test_names_of_files_are_shown_as_they_are(page, tmp_path):
+    path = tmp_path / "report.html"
+    bitexts = [bitext_of(("a", "b"), path=name) for name in ("x/first.tsv", "second.po")]
+    path.write_text(report_page("a", bitexts, [answer("b", 0.1)] * 2), encoding="utf-8")
+    page.open(path.as_uri(), 1100)
+    page.wait_until("document.querySelector('.card h3')")
+    assert page.texts(".card h3") == ["second.po, line 1", "first.tsv, line 1"]
+    page.press("n", "a", "a")
+    made = map(json.loads, exported(page).splitlines())
+    assert {(each["file"], each["id"]) for each in made} == {
+        ("first.tsv", "line 1"),
+        ("second.po", "line 1"),
+    }
+
+
+def test_answers_with_several_thresholds_are_shown_as_they_are(open_report):
+    sentences = [
+        ("a", "b", answer("b", 0.2, tags=["BAD"], threshold=0.1)),
+        ("a", "c", answer("c", 0.3)),
+    ]
+    page = open_report(sentences)
+    assert page.texts(".bad") == ["b BAD 0.20"]
+    assert page.one(".threshold output").text.startswith("the answers' tags. ")
+
+
 def test_a_large_report_draws_what_is_near_and_follows_the_threshold(open_report):
     many = [(f"a {n}", f"b c {n}", answer(f"b c {n}", 0.5, 0.2, n / 1000)) for n in range(1000)]
     page = open_report(many, width=320)
