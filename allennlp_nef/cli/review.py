@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
-    add("--skip-final", action="store_true", help="skip XLIFF translations that are final")
+    add("--skip-final", action="store_true", help="skip XLIFF translations that are final or locked")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -237,7 +237,10 @@ def review(
     figures = summary_of(table)
     if decisions is not None:
         figures["decisions"] = len(made)
-        figures["outdated"] = [each.name for each in outdated]
+        figures["outdated"] = [
+            ", ".join(filter(None, (each.target.path if len(bitexts) > 1 else "", each.name)))
+            for each in outdated
+        ]
         figures["other_files"] = len(others)
     if len(bitexts) > 1:
         ends = numpy.cumsum([len(bitext.segments) for bitext in bitexts])

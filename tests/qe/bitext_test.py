@@ -864,6 +864,69 @@ def test_a_unit_is_accepted_if_all_its_segments_are(read, annotate):
     assert b'approved="no"' in third and b'state="needs-translation"' in third
 
 
+def sdlxliff(*attributes):
+    """A unit whose segments have states in SDLXLIFF."""
+    numbers = range(1, len(attributes) + 1)
+    segs = "".join(f'<sdl:seg id="{i}" {own}/>' for i, own in zip(numbers, attributes))
+    sides = ["".join(seg(i, f"{side}{i}") for i in numbers) for side in "ab"]
+    return (
+        '<xliff version="1.2" xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0"><file><body><trans-unit id="u">'
+        f"<source/><seg-source>{sides[0]}</seg-source><target>{sides[1]}</target>"
+        f"<sdl:seg-defs>{segs}</sdl:seg-defs></trans-unit></body></file></xliff>"
+    )
+
+
+def unit_of_tool(namespace, attributes):
+    texts = "<source>a1</source><target>b1</target>"
+    unit = f'<trans-unit id="u" {attributes}>{texts}</trans-unit>'
+    return f'<xliff version="1.2" xmlns:t="{namespace}"><file><body>{unit}</body></file></xliff>'
+
+
+MEMOQ, PHRASE = "MQXliff", "http://www.memsource.com/mxlf/2.0"
+
+
+@pytest.mark.parametrize(
+    "text, is_final",
+    [
+        (sdlxliff('conf="Translated"'), False),
+        (sdlxliff('conf="ApprovedSignOff"'), True),
+        (sdlxliff('conf="ApprovedTranslation"'), True),
+        (sdlxliff('conf="Draft" locked="true"'), True),
+        (unit_of_tool(MEMOQ, 't:status="ManuallyConfirmed"'), False),
+        (unit_of_tool(MEMOQ, 't:status="Proofread"'), True),
+        (unit_of_tool(MEMOQ, 't:status="Edited" t:locked="locked"'), True),
+        (unit_of_tool(PHRASE, 't:confirmed="1" t:locked="false"'), False),
+        (unit_of_tool(PHRASE, 't:confirmed="1" t:locked="true"'), True),
+    ],
+)
+def test_states_of_tools_are_read_and_written(read, annotate, tmp_path, text, is_final):
+    (segment,) = (bitext := read("a.xlf", text)).segments
+    assert segment.name.endswith(" (final)") == is_final
+    review(segment, "reject")
+    rejected = annotate(bitext, None).decode()
+    assert any(
+        state in rejected for state in ('"RejectedSignOff"', '"Rejected"', 't:confirmed="0"')
+    )
+    again = read("b.xlf", rejected, None, None, True)
+    assert not again.segments[0].name.endswith(" (final)")
+    review(again.segments[0], "accept")
+    accepted = annotate(again, None).decode()
+    assert any(
+        state in accepted for state in ('"ApprovedSignOff"', '"Proofread"', 't:confirmed="1"')
+    )
+    if "confirmed" not in text:
+        assert read("c.xlf", accepted).segments[0].name.endswith(" (final)")
+
+
+def test_each_segment_of_sdlxliff_has_its_own_state(read, annotate):
+    bitext = read("a.sdlxliff", sdlxliff('conf="Translated"', 'conf="Draft"', "", 'conf="Draft"'))
+    for each, decision in zip(bitext.segments, ("accept", "reject", "accept")):
+        review(each, decision)
+    root = etree.fromstring(annotate(bitext, *[None] * 4))
+    states = [each.get("conf") for each in root.iter("{*}seg")]
+    assert states == ["ApprovedSignOff", "RejectedSignOff", "ApprovedSignOff", "Draft"]
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     "before, decisions, after",

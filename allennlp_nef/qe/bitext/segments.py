@@ -21,6 +21,7 @@ Write = Callable[[Path, Iterable[Answer | None]], None]
 segments. None instead of an answer keeps the scores that are in the file."""
 UNKNOWN_SEVERITY = SEVERITIES[-1]
 """The severity of an error that was predicted or marked without one."""
+_NO_WORDS: list[str] = []  # of segments: there can be millions, so they share it
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -42,8 +43,9 @@ def make_segment(
         Other fields of `TranslatedSentence`.
     """
     made = TranslatedSentence(
-        Sentence([], text=source),
-        Sentence([], text=target, path=path, lines=(line,)),
+        Sentence(_NO_WORDS, text=source),
+        Sentence(_NO_WORDS, text=target, path=path, lines=(line,)),
+        tokens=_NO_WORDS,
         name=name,
         **fields,
     )

@@ -21,9 +21,19 @@ _STATES_2 = {
     "reject": {"state": "initial", "subState": f"{_OWN}:rejected"},
 }
 
-_Place = tuple[Any, str, Any]
-"""The unit of a segment, the name of the segment in it, or "" if there is only one, and the element with its state: a
-target, or in XLIFF 2 a segment."""
+# The attributes in which tools keep states: patterns of their names, and the values of accepted, rejected, final ones.
+_TOOL_STATES = (
+    ("conf", "ApprovedSignOff", "RejectedSignOff", ("ApprovedTranslation", "ApprovedSignOff")),
+    (r"\{MQXliff\}status", "Proofread", "Rejected", ("Proofread",)),
+    (r"\{.*/mxlf/.*\}confirmed", "1", "0", ()),  # Phrase: confirmed translations can be reviewed
+)
+_LOCKED = {"true": "false", "locked": ""}  # values of `locked`, and what unlocks
+
+_Place = tuple[Any, str, Any, Any]
+"""
+A segment in its file: the unit, the name of the segment in the unit ("" if there is only one), and the elements with
+its state and with that of a tool. These are a target, or in XLIFF 2 a segment, and the unit, or in SDLXLIFF a `seg`.
+"""
 
 
 def read_xliff(path: str, skip_final: bool) -> Bitext:
@@ -44,7 +54,7 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
         document = original if len(files) > 1 else ""
         languages = _languages(file) if len(files) > 1 else (None, None)
         for place, source, target, is_final in (_pairs_1 if is_1 else _pairs_2)(file):
-            unit, label, _ = place
+            unit, label, *_ = place
             translate = unit.xpath("string(ancestor-or-self::*[@translate][1]/@translate)")
             if translate == "no" or (skip_final and is_final):
                 continue
@@ -92,14 +102,28 @@ def _pairs_1(file: Any) -> Iterator[tuple[_Place, str, str, bool]]:
         )
         state = "" if target is None else target.get("state")
         is_final = state in _FINAL or unit.get("approved") == "yes"
+        own = {each.get("id"): each for each in unit.iterfind("{*}seg-defs/{*}seg")}
         sources, targets = (_segments_by_mid(side, contents) for side in (segmented, target))
         whole = text_of(target, contents)
         if sources and "".join("".join(targets.values()).split()) == "".join(whole.split()):
             for mid in {**sources, **targets}:
-                place = unit, f"segment {mid}", target
-                yield place, sources.get(mid, ""), targets.get(mid, ""), is_final
+                tool = own.get(mid, unit)
+                place = unit, f"segment {mid}", target, tool
+                texts = sources.get(mid, ""), targets.get(mid, "")
+                yield place, *texts, is_final or _is_final(tool)
         else:
-            yield (unit, "", target), text_of(source, contents), whole, is_final
+            place = unit, "", target, unit
+            yield place, text_of(source, contents), whole, is_final or _is_final(unit)
+
+
+def _is_final(tool: Any) -> bool:
+    """Returns whether a tool's state says that a translation is locked or final."""
+    return any(
+        value in _LOCKED
+        if name.rpartition("}")[2] == "locked"
+        else any(value in final and re.fullmatch(key, name) for key, *_, final in _TOOL_STATES)
+        for name, value in tool.attrib.items()
+    )
 
 
 def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str]:
@@ -126,7 +150,8 @@ def _pairs_2(file: Any) -> Iterator[tuple[_Place, str, str, bool]]:
             source, target = (
                 text_of(segment.find("{*}" + side), contents) for side in ("source", "target")
             )
-            yield (unit, label, segment), source, target, segment.get("state") in _FINAL
+            place = unit, label, segment, unit
+            yield place, source, target, segment.get("state") in _FINAL
 
 
 def _annotate(
@@ -145,11 +170,13 @@ def _annotate(
         group = list(of_unit)
         lines = [
             ": ".join(filter(None, (label, text)))
-            for (_, label, _), segment, answer in group
+            for (_, label, *_), segment, answer in group
             if (text := note_of(segment, answer))
         ]
         for holder, parts in groupby(group, key=lambda item: item[0][2]):
             _set_state(unit, holder, decision_of(item[1] for item in parts), is_1)
+        for tool, parts in groupby(group, key=lambda item: item[0][3]):
+            _set_tool_state(tool, decision_of(item[1] for item in parts))
         for note in unit.findall("{*}note") if is_1 else unit.findall("{*}notes/{*}note"):
             if _OWN in (note.get("from"), note.get("id")):
                 note.getparent().remove(note)
@@ -183,3 +210,17 @@ def _set_state(unit: Any, holder: Any, decision: str | None, is_1: bool) -> None
     if holder is not None and (decision == "reject" or holder.get("state") not in _FINAL):
         holder.attrib.pop("state-qualifier" if is_1 else "subState", None)
         holder.attrib.update((_STATES_1 if is_1 else _STATES_2)[decision])
+
+
+def _set_tool_state(tool: Any, decision: str | None) -> None:
+    """Sets the state that a tool keeps; rejected translations are unlocked."""
+    if decision is None:
+        return
+    if tool.tag.endswith("}seg"):
+        tool.set("conf", tool.get("conf", ""))
+    for name, value in tool.attrib.items():
+        for key, accepted, rejected, _ in _TOOL_STATES:
+            if re.fullmatch(key, name):
+                tool.set(name, accepted if decision == "accept" else rejected)
+        if name.rpartition("}")[2] == "locked" and value in _LOCKED and decision == "reject":
+            tool.set(name, _LOCKED[value])
