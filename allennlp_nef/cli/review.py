@@ -7,7 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain, repeat
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
-    add("--skip-final", action="store_true", help="skip XLIFF translations that are final or locked")
+    add(
+        "--skip-final", action="store_true", help="skip XLIFF translations that are final or locked"
+    )
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -178,11 +180,17 @@ def review(
     """
     if output is None and annotated is None:
         raise UserError("expected --output or --annotated, got none of them")
-    only_decisions = decisions is not None and output is None
-    if (archive is None) == (answers is None) and not (only_decisions and archive is None):
+    needs_scores = decisions is None or output is not None
+    if (archive and answers) or (needs_scores and not (archive or answers)):
         raise UserError("expected one of --archive and --answers")
     if archive is None:
-        if (threshold, overrides, batch_size, cuda_device, trust) != (None, "", 64, -1, False):
+        if (threshold, overrides or "", batch_size, cuda_device, trust) != (
+            None,
+            "",
+            64,
+            -1,
+            False,
+        ):
             options = "--threshold, --overrides, --batch-size, --cuda-device and --trust"
             raise UserError(f"{options} are for a model: expected --archive")
         if answers is None and not checks:
@@ -198,16 +206,9 @@ def review(
     outdated, others = apply_decisions(made, bitexts)
     results: Iterator[Any] = repeat(None, len(segments))
     if archive is not None:
-        results = _predict(
-            bitexts,
-            archive,
-            cuda_device=cuda_device,
-            trust=trust,
-            overrides=overrides,
-            threshold=threshold,
-            batch_size=batch_size,
-            checks=checks,
-        )
+        options: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": checks}
+        options |= {"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device}
+        results = _predict(bitexts, archive, options)
     elif answers is not None:
         results = read_answers(answers, segments, checks)
     rows = array("d")
@@ -225,7 +226,7 @@ def review(
             deque(recorded, maxlen=0)
         deque(results, maxlen=0)  # more answers than segments are an error
         if len(failed) == len(segments):
-            raise UserError(f"no segment can be scored: {failed[0]}")
+            raise UserError(f"{failed[0]} (no segment can be scored)")
         if page:
             heading = title or ", ".join(Path(bitext.path).name for bitext in bitexts)
             text = report_page(heading, bitexts, kept, _name_of(archive) if archive else "")
@@ -236,12 +237,11 @@ def review(
     table = numpy.array(rows).reshape(len(segments), -1)
     figures = summary_of(table)
     if decisions is not None:
-        figures["decisions"] = len(made)
+        figures |= {"decisions": len(made), "other_files": len(others)}
         figures["outdated"] = [
-            ", ".join(filter(None, (each.target.path if len(bitexts) > 1 else "", each.name)))
+            each.name if len(bitexts) == 1 else f"{each.target.path} {each.name}".strip()
             for each in outdated
         ]
-        figures["other_files"] = len(others)
     if len(bitexts) > 1:
         ends = numpy.cumsum([len(bitext.segments) for bitext in bitexts])
         figures["files"] = [
@@ -281,7 +281,7 @@ def _recorded(
         yield answer
 
 
-def _predict(bitexts: Sequence[Bitext], archive: str, **options: Any) -> Iterator[Answer]:
+def _predict(bitexts: Sequence[Bitext], archive: str, options: dict[str, Any]) -> Iterator[Answer]:
     """Yields the model's answer for each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
 
@@ -292,9 +292,11 @@ def _predict(bitexts: Sequence[Bitext], archive: str, **options: Any) -> Iterato
         raise UserError(f"{archive}: expected a model that tags the words of translations")
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
-        named: Iterator[Bitext | TranslatedSentence] = chain(bitexts, segments)
-        codes = chain.from_iterable((each.source_language, each.target_language) for each in named)
-        for code in dict.fromkeys(filter(None, codes)):
+        codes = {code for each in bitexts for code in (each.source_language, each.target_language)}
+        codes |= {
+            code for each in segments for code in (each.source_language, each.target_language)
+        }
+        for code in sorted(filter(None, codes)):
             if base_language(code) not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)
     requests = (
