@@ -206,9 +206,11 @@ def review(
     outdated, others = apply_decisions(made, bitexts)
     results: Iterator[Any] = repeat(None, len(segments))
     if archive is not None:
-        options: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": checks}
-        options |= {"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device}
-        results = _predict(bitexts, archive, options)
+        model: dict[str, Any] = {
+            **{"trust": trust, "overrides": overrides, "checks": checks},
+            **{"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device},
+        }
+        results = _predict(bitexts, archive, model)
     elif answers is not None:
         results = read_answers(answers, segments, checks)
     rows = array("d")

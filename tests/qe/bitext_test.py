@@ -443,6 +443,10 @@ class TestTables:
             "source_segment\ttgt",
             "Source (en)\tTarget [de]",
             "en\tDE",
+            "source_en\ttarget_de",
+            "English source\tGerman translation",
+            "text_en\ttext_de",
+            "SOURCE SEGMENT\tMachine translation",
             "src\tPE",
         ],
     )
@@ -455,6 +459,7 @@ class TestTables:
     @pytest.mark.parametrize(
         "name, text",
         [
+            ("a.tsv", "English\tde-DE\na\tb\nc\td\n"),
             ("a.tsv", "a\tb\nc\td\n"),
             ("a.tsv", "id\ttarget\tsource\tx\n1\tb\ta\ty\n2\td\tc\tz\n"),
             ("a.csv", '"a;x";b\nc;d, e\n'),
@@ -487,6 +492,8 @@ NAMES = [
     ("[hi]\tहिन्दी", ("hi", None), None),
     ("tlh\tGerman", ("tlh", "de"), ("tlh", "de")),
     ("hindi\t中文", (), ("hi", "zh")),
+    ("es-US\ten-US", ("es-US", "en-US"), ("es", "en")),
+    ("en-GB\ten-US", ("en-GB", "en-US"), ("en", "en")),
 ]
 
 
@@ -520,6 +527,7 @@ SENTENCES = "The house is old.\tDas Haus ist alt.\nHe drinks his tea.\tEr trinkt
     [
         ("Ausgangstext\tZieltext", SENTENCES, True),
         ("Segment A\tSegment B", SENTENCES, True),
+        ("string_1\tstring_2", "Save\tSichern\n", True),
         ("原文\t译文", SENTENCES, True),
         ("Source\tQuelle", "Target\tZiel\n", True),
         ("German\tDeutsch", "French\tFranzösisch\n", True),

@@ -85,9 +85,11 @@ def _columns(
 
 
 def _key(name: str) -> str:
-    """Returns what is compared of a name: "source" for "Source text", "source_segment" and "SOURCE (en)"."""
-    key = re.sub(r"\(.*?\)|\[.*?\]|[\W_]", "", name).lower()
-    return re.sub("(text|segment|sentence|string)$", "", key)
+    """Returns what is compared of a name: "source" for "Source text", "source_en", "English source", "SOURCE [x]"."""
+    words = re.findall(r"[^\W_]+", re.sub(r"\(.*?\)|\[.*?\]", "", name).lower())
+    words = [word for word in words if word not in ("text", "segment", "sentence", "string")]
+    kept = [word for word in words if word in (*SOURCES, *TARGETS) or not language_of(word)]
+    return "".join(words if language_of(name) else kept or words)
 
 
 def _check_first_row(place: str, rows: Sequence[Sequence[str]]) -> None:
@@ -108,7 +110,8 @@ def _check_first_row(place: str, rows: Sequence[Sequence[str]]) -> None:
     spoken = list(map(language_of, first))
     if None not in spoken and spoken[0] != spoken[-1]:
         raise DataFormatError(message)
-    is_known = any(spoken) or any(_key(cell) in (*SOURCES, *TARGETS) for cell in first)
+    known = (*SOURCES, *TARGETS)
+    is_known = any(spoken) or any("_" in cell or _key(cell) in known for cell in first)
     if is_short(first) and (is_known or 2 * sum(map(is_short, others)) < len(others)):
         logger.warning("%s (scored as a sentence)", message)
 
