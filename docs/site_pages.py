@@ -21,7 +21,8 @@ REFERENCE = {
         *("qe.reader", "data.dataset_readers.base"),
     ],
     "Files of quality estimation": [
-        *("qe.files", "qe.layouts", "qe.spans", "qe.bitext", "qe.bitext.segments"),
+        *("qe.files", "qe.layouts", "qe.spans", "qe.bitext", "qe.bitext.reading"),
+        "qe.bitext.segments",
     ],
     "Tokenizers, indexers, embedders and the word aligner": [
         *("data.tokenizers", "data.affixes", "modules.affixes"),

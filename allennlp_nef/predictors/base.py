@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,8 +19,6 @@ from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Prediction
 from allennlp_nef.data.files import parse_object
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.predictors.requests import ANYTHING, Check, check_request, request_error
-
-logger = logging.getLogger(__name__)
 
 WINDOW = 1000
 """The number of requests that are checked and sorted by length at a time. Answers do not depend on it."""
@@ -118,7 +115,7 @@ class NefPredictor(Predictor):
         The input of `allennlp predict`: "json", one request per line, or "text", one sentence per line.
     on_error : `str`, optional (default = `"stop"`)
         What to do if a request cannot be answered. "stop" raises an exception. "skip" returns an object `{"error":
-        ...}` in place of the answer and logs a warning.
+        ...}` in place of the answer.
     keep_fields : `bool`, optional (default = `False`)
         Whether a request may have other fields, which its answer repeats. The answer's own fields take precedence.
     max_tokens : `int`, optional (default = `1000`)
@@ -280,7 +277,7 @@ class NefPredictor(Predictor):
         return Instance({name: each for name, each in fields if name not in self.dropped_fields})
 
     def _answer_of(self, item: Item) -> Answer:
-        """Returns the answer to an item that has been run. Logs a warning if it has none."""
+        """Returns the answer to an item that has been run."""
         if item.error is None:
             try:
                 answer = Answer({**item.echoed, **self.to_answer(item.output, item)})
@@ -291,9 +288,7 @@ class NefPredictor(Predictor):
                     raise
                 item.error = error
         name = "" if isinstance(item.error, UserError) else f"{type(item.error).__name__}: "
-        message = f"{name}{item.error}"
-        logger.warning("%s (skipped)", message)
-        return Answer({**item.echoed, "error": message})
+        return Answer({**item.echoed, "error": f"{name}{item.error}"})
 
     def request_of(self, value: Any) -> JsonDict:
         """Returns the request for an input of `predict_many`."""

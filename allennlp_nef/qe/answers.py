@@ -13,7 +13,7 @@ from numpy import ndarray
 from allennlp_nef.data.sentence import Sentence, Split
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, words_of
 from allennlp_nef.qe.checks import check
-from allennlp_nef.qe.layouts import OK, bad_ids_of, check_words, parse_links, without_eos
+from allennlp_nef.qe.layouts import EOS, OK, bad_ids_of, check_words, parse_links, without_eos
 from allennlp_nef.qe.spans import join_bad_words, token_offsets
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
@@ -175,7 +175,9 @@ def quality_answer(
     if tagged != "target":
         answer["tagged"] = tagged
     if checks:
-        answer["checks"] = [finding._asdict() for finding in check(*pair.texts)]
+        source, target = pair.texts
+        findings = check(source, target.removesuffix(EOS))
+        answer["checks"] = [finding._asdict() for finding in findings]
     if label_probabilities:
         answer["label_probabilities"] = dict(zip(labels, table.T.tolist()))
     return answer

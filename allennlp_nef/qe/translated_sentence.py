@@ -51,18 +51,18 @@ class TranslatedSentence:
         return self.tokens
 
     @property
+    def texts(self) -> tuple[str, str]:
+        """The texts of the source and the target. Words are joined by spaces."""
+        source, target = (
+            " ".join(each.words) if each.text is None else each.text
+            for each in (self.source, self.target)
+        )
+        return source, target
+
+    @property
     def place(self) -> str:
         """The file and line of the translation, such as "a.tsv:3"."""
         return f"{self.target.path}:{self.target.lines[0]}"
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """The text of the source and that of the target; words are joined by spaces, without `<EOS>`."""
-        source, target = (
-            " ".join(side.words) if side.text is None else side.text
-            for side in (self.source, self.target)
-        )
-        return source, target.removesuffix(EOS)
 
     def sides(self, tagged: str, eos: bool) -> tuple[list[str], list[str], Sequence[Link]]:
         """Returns the tokens to be tagged, the words of the other side, and the links between them: see `tagged_side`.

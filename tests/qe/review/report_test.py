@@ -3,25 +3,25 @@
 import json
 import re
 
-import pytest
-
-from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext import Bitext, SegmentPair
-from allennlp_nef.qe.report import report_page
-from tests.qe.review_answers import answer
+from allennlp_nef.qe.review.report import report_page
+from tests.qe.review.answers import answer, bitext_of
 
 
 def content_of(*items, title="A title"):
     """The data in the page of sources, translations and answers."""
-    pairs = [SegmentPair("line 1", "a.tsv:1", source, target) for source, target, _ in items]
-    page = report_page(title, Bitext(pairs, "en", "de"), [each for *_, each in items])
+    bitext = bitext_of(*((source, target) for source, target, _ in items))
+    page = report_page(title, [bitext], [each for *_, each in items])
     return json.loads(re.search('id="page-data">(.*)</script>', page).group(1))
 
 
 def test_the_page_has_the_words_of_both_sides_at_their_places():
     fields = {"alignments": [[0, 0], [1, 1]], "source": ["the", "house"]}
     content = content_of(
-        ("the  house", " das Haus.", answer("das Haus .", 0.1, 0.7, 0.2, **fields))
+        (
+            "the  house",
+            " das Haus.",
+            answer("das Haus .", 0.1, 0.7, 0.2, offsets=[(1, 4), (5, 9), (9, 10)], **fields),
+        )
     )
     (item,) = content.pop("sentences")
     assert item["words"] == [[1, 4], [5, 9], [9, 10]] and item["source_words"] == [[0, 3], [5, 10]]
@@ -34,9 +34,11 @@ def test_the_page_has_the_words_of_both_sides_at_their_places():
 
 def test_words_that_an_answer_does_not_have():
     # The words of the source stand between blanks; an <EOS> of the model is an empty word at the end.
-    (item,) = content_of(("the house", "c", answer("c <EOS>", 0.1, 0.9)))["sentences"]
+    (item,) = content_of(("the house", "c", answer("c <EOS>", 0.1, 0.9, offsets=[(0, 1), (1, 1)])))[
+        "sentences"
+    ]
     assert item["source_words"] == [[0, 3], [4, 9]] and item["words"] == [[0, 1], [1, 1]]
-    empty = {**answer("c", 1.0), "tokens": [], "tags": [], "bad_probabilities": []}
+    empty = {**answer("c", 1.0), "offsets": [], "tokens": [], "tags": [], "bad_probabilities": []}
     (item,) = content_of(("a", "<EOS>", empty))["sentences"]
     assert item["words"] == item["tags"] == [] and item["risk"] == 1
 
@@ -50,9 +52,9 @@ def test_severities():
 
 
 def test_segments_without_a_score_have_the_reason():
-    answers = [{"error": "there is no translation"}, answer("b", 0.7)]
+    answers = [{"error": "empty translation"}, answer("b", 0.7)]
     first, second = content_of(("a", "", answers[0]), ("a", "b", answers[1]))["sentences"]
-    assert first["error"] == "there is no translation" and "risk" not in first
+    assert first["error"] == "empty translation" and "risk" not in first
     assert second["risk"] == 0.7
 
 
@@ -62,8 +64,26 @@ def test_the_key_of_the_progress_depends_on_texts_and_scores():
     assert content_of(("a", "b", answer("b", 0.6)))["key"] != key
 
 
-@pytest.mark.parametrize("tokens, fields", [("c", {}), ("b b", {}), ("b", {"source": ["x"]})])
-def test_answers_for_other_texts_are_errors_with_their_place(tokens, fields):
-    bad = [0.1] * len(tokens.split())
-    with pytest.raises(DataFormatError, match=r"a\.tsv:1: "):
-        content_of(("a", "b", answer(tokens, *bad, **fields)))
+def test_answers_can_have_different_thresholds_and_kinds_of_tags():
+    answers = [
+        answer("b", 0.5),
+        answer("b c", 0.1, 0.5, tags=["OK", "minor"], threshold=0.3),
+    ]
+    content = content_of(("a", "b", answers[0]), ("a", "b c", answers[1]))
+    assert content["threshold"] is None
+    assert content["labels"] == ["OK", "BAD", "minor", "major"]
+    assert content["severities"] == ["OK", "major", "minor", "major"]
+    assert [item["tags"] for item in content["sentences"]] == [[1], [0, 2]]
+
+
+def test_segments_have_their_files_and_their_own_languages():
+    bitexts = [bitext_of(("a", "b"), path=path) for path in ("x/a.tsv", "b.tsv", "y/a.tsv")]
+    bitexts[2].target_language = "fr"
+    page = report_page("a", bitexts, [answer("b", 0.1)] * 3)
+    content = json.loads(re.search('id="page-data">(.*)</script>', page).group(1))
+    assert content["files"] == ["x/a.tsv", "b.tsv", "y/a.tsv"]
+    items = content["sentences"]
+    assert [item["name"] for item in items] == ["line 1"] * 3
+    assert [item.get("file", 0) for item in items] == [0, 1, 2]
+    assert (content["source_language"], content["target_language"]) == ("en", None)
+    assert [item["target_language"] for item in items] == ["de", "de", "fr"]
