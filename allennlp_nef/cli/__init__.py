@@ -7,7 +7,6 @@ work, and `run`, which calls that function with the command line options and yie
 COMMANDS = (
     "align-words",
     "calibrate",
-    "card",
     "check-data",
     "examples",
     "export",
