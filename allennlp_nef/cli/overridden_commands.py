@@ -15,16 +15,13 @@ from typing import Any
 from unittest.mock import patch
 
 import allennlp.commands.predict
-import torch
 from allennlp.commands import Subcommand
 from allennlp.commands.predict import _PredictManager
 from allennlp.commands.train import TrainModel
 from allennlp.common.checks import check_for_gpu
-from allennlp.common.params import parse_overrides
 from allennlp.common.util import JsonDict
 from allennlp.data import Vocabulary
 from allennlp.models import archival
-from allennlp.version import VERSION as ALLENNLP_VERSION
 
 from allennlp_nef.archives import checked_archive, load_archive_safely
 from allennlp_nef.cli.shared import (
@@ -42,10 +39,9 @@ from allennlp_nef.cli.shared import (
     writing,
 )
 from allennlp_nef.data.files import read_lines
-from allennlp_nef.errors import UserError, raised_in, require_extra
+from allennlp_nef.errors import UserError, raised_in
 from allennlp_nef.predictors.base import NefPredictor
 from allennlp_nef.qe.layouts import OK
-from allennlp_nef.version import VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -134,26 +130,6 @@ def _advice(folder: Path) -> str:
     """How to train again in a folder."""
     has_checkpoint = any(folder.glob("training_state_*.th"))
     return "--recover continues the training" if has_checkpoint else "--force starts again"
-
-
-def find_lr(args: argparse.Namespace, run: Run) -> None:
-    """Searches for a learning rate, with AllenNLP's trainer in place of `nef`, which has the same options."""
-    with require_extra("plot", "find-lr"):
-        import matplotlib  # noqa: F401
-    trainer = read_config(args.param_path, args.overrides).get("trainer")
-    if isinstance(trainer, dict) and trainer.get("type") == "nef":
-        overrides = {**parse_overrides(args.overrides), "trainer.type": "gradient_descent"}
-        args.overrides = json.dumps(overrides)
-    run(args)
-    print(f"learning rates: {Path(args.serialization_dir, 'lr-losses.png')}", file=sys.stderr)
-
-
-def check_install(args: argparse.Namespace, run: Run) -> None:
-    """Imports the modules of AllenNLP, and prints the versions."""
-    run(args)
-    versions = {"allennlp_nef": VERSION, "allennlp": ALLENNLP_VERSION, "torch": torch.__version__}
-    print_lines(f"{name} {version}" for name, version in versions.items())
-    print_lines([f"GPUs: {torch.cuda.device_count()}"])
 
 
 def evaluate(args: argparse.Namespace, run: Run) -> None:
@@ -256,8 +232,6 @@ FUNCTIONS: dict[str, Callable[[argparse.Namespace, Run], None]] = {
     "train": train,
     "evaluate": evaluate,
     "predict": predict,
-    "find-lr": find_lr,
-    "test-install": check_install,
 }
 DESCRIPTIONS = {
     "train": """Train the model of a config, and save it as model.tar.gz in a folder.

@@ -321,11 +321,6 @@ program.main()
     assert (tmp_path / "out.partial").read_text() == "half"
 
 
-def test_versions_are_printed(nef, capsys):
-    assert nef("test-install") == 0
-    assert f"allennlp_nef {VERSION}\n" in capsys.readouterr().out
-
-
 def test_packages_are_included(nef, tmp_path, monkeypatch, capsys):
     (tmp_path / "both.conll").write_text("a B-A B-A\nb O B-A\n")
     (tmp_path / "package_of_a_user.py").write_text("print('included')\n")
