@@ -15,7 +15,6 @@ from allennlp_nef.cli.shared import (
     is_stdout,
     options_of,
     percent,
-    save_figure,
     table_text,
     writing,
 )
@@ -29,13 +28,12 @@ match the frequency of BAD, and the threshold on this probability with the highe
 archive with both values in its config; predict, evaluate and serve then use them.
 
     %(prog)s runs/qe_nef_f/model.tar.gz --output calibrated.tar.gz
-    %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --plot reliability.png
+    %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --maximize f1_mult
 
 Prints the scores on DEV before and after. The cross-fitted scores estimate performance on similar new data: two fits,
 each on half of the sentences and scored on the other half, then averaged. ECE is the expected calibration error of the
 probability of BAD.
 """
-FORMATS = (".png", ".svg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DEV", nargs="?", help="labeled data that the model was not trained on")
     add("--output", metavar="FILE", required=True, help="the new archive")
     add("--maximize", choices=("mcc", "f1_mult"), default="mcc", help="score to maximize")
-    add("--plot", metavar="FILE", help="write a reliability diagram (.png or .svg)")
     add("--json", action="store_true", help="print the numbers as JSON; scores are fractions of 1")
     add_batches(parser)
     add_trust(parser)
@@ -52,15 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     results = calibrate(**options_of(args, calibrate))
-    paths = list(filter(None, (args.output, args.plot)))
-    if any(map(is_stdout, paths)):
+    if is_stdout(args.output):
         return
     if args.json:
         yield json.dumps(results, indent=2)
         return
     yield as_text(results)
-    for path in paths:
-        yield f"wrote {path}"
+    yield f"wrote {args.output}"
 
 
 def calibrate(
@@ -69,7 +64,6 @@ def calibrate(
     *,
     output: str,
     maximize: str = "mcc",
-    plot: str | None = None,
     batch_size: int = 64,
     cuda_device: int = -1,
     trust: bool = False,
@@ -93,8 +87,6 @@ def calibrate(
     from allennlp_nef.qe.model import WordQeTagger
     from allennlp_nef.qe.predictor import WordQePredictor
 
-    if plot is not None and not plot.endswith(FORMATS):
-        raise UserError(f"--plot: expected a .png or .svg file, got {plot!r}")
     path = archive_path(archive)
     path = os.path.join(path, "model.tar.gz") if os.path.isdir(path) else path
     loaded = load_archive_safely(path, cuda_device, trust=trust)
@@ -107,15 +99,6 @@ def calibrate(
     reader: Any = loaded.validation_dataset_reader
     predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
     calibration = calibrate_model(predictor, data, maximize)
-    if plot is not None:
-        from allennlp_nef.figures._reliability_diagram import reliability_plot
-
-        errors = (calibration.before["ece"], calibration.after["ece"])
-        series = list(zip(calibration.bins, errors))
-        figure = reliability_plot(
-            f"{predictor.description()['title']} on {data}", series, calibration.threshold
-        )
-        save_figure(figure, Path(plot))
     options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
     with writing(Path(output)) as draft:
         copy_archive(path, draft, {**config["model"], **options})
