@@ -1,4 +1,4 @@
-"""Tags corpora: `Tagger` (columns in, columns out) for data engines such as Ray Data, and the job of `tag-corpus`."""
+"""Tags columns of batches, in data engines such as Ray Data."""
 
 from allennlp_nef.corpora.tagger import Tagger
 
