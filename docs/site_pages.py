@@ -15,7 +15,7 @@ OUTSIDE = {
 }
 # The modules of the reference, by section.
 REFERENCE = {
-    "Python": ["allennlp_nef.load", "archives", "serving", "corpora.tagger"],
+    "Python": ["allennlp_nef.load", "archives", "serving", "corpora"],
     "Dataset readers": [
         *(f"data.dataset_readers.{name}" for name in ("conll_tags", "conllu", "labeled_sentences")),
         *("data.dataset_readers.sentence_pairs", "qe.reader", "data.dataset_readers.base"),

@@ -1,5 +1,0 @@
-"""Tags columns of batches, in data engines such as Ray Data."""
-
-from allennlp_nef.corpora.tagger import Tagger
-
-__all__ = ["Tagger"]
