@@ -6,7 +6,8 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from allennlp_nef.cli.shared import check_outputs, is_stdout, options_of, write_text
+from allennlp_nef.cli.arguments import options_of
+from allennlp_nef.cli.outputs import check_outputs, is_stdout, write_text
 from allennlp_nef.data.files import split_fields
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.aligner import ALIGNER_NAME, WordAligner, load_aligner

@@ -7,17 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import (
-    ARCHIVE_HELP,
-    Column,
-    add_batches,
-    add_trust,
-    is_stdout,
-    options_of,
-    percent,
-    table_text,
-    writing,
-)
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_batches, add_trust, options_of
+from allennlp_nef.cli.outputs import Column, is_stdout, percent, table_text, writing
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path
 

@@ -9,7 +9,8 @@ from functools import reduce
 from statistics import mean, median
 from typing import Any
 
-from allennlp_nef.cli.shared import Column, options_of, percent, read_config, table_text
+from allennlp_nef.cli.arguments import options_of, read_config
+from allennlp_nef.cli.outputs import Column, percent, table_text
 from allennlp_nef.data.files import data_paths, parse_json
 from allennlp_nef.errors import DataFormatError, UserError
 

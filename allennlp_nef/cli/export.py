@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from allennlp_nef.cli.shared import ARCHIVE_HELP, add_trust, options_of
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_trust, options_of
 
 SUMMARY = "Export a tagger as an ONNX graph, with a program that tags without torch."
 DETAILS = """

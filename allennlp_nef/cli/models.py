@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import Column, table_text
+from allennlp_nef.cli.outputs import Column, table_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import trained_models
 

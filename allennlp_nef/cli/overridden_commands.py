@@ -24,20 +24,16 @@ from allennlp.data import Vocabulary
 from allennlp.models import archival
 
 from allennlp_nef.archives import checked_archive, load_archive_safely
-from allennlp_nef.cli.shared import (
+from allennlp_nef.cli.arguments import (
     ARCHIVE_HELP,
     PREDICTOR_OPTIONS,
     add_threshold,
     add_trust,
-    check_outputs,
-    is_stdout,
     json_object,
-    open_output,
     positive,
-    print_lines,
     read_config,
-    writing,
 )
+from allennlp_nef.cli.outputs import check_outputs, is_stdout, open_output, print_lines, writing
 from allennlp_nef.data.files import read_lines
 from allennlp_nef.errors import UserError, raised_in
 from allennlp_nef.predictors.base import NefPredictor

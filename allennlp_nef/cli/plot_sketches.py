@@ -6,15 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.cli.shared import (
-    ARCHIVE_HELP,
-    add_batches,
-    add_trust,
-    options_of,
-    positive,
-    save_figure,
-    write_text,
-)
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_batches, add_trust, options_of, positive
+from allennlp_nef.cli.outputs import save_figure, write_text
 from allennlp_nef.errors import DataFormatError, UserError
 
 if TYPE_CHECKING:

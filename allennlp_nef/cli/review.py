@@ -14,19 +14,14 @@ from typing import Any
 
 import numpy
 
-from allennlp_nef.cli.shared import (
+from allennlp_nef.cli.arguments import (
     ARCHIVE_HELP,
-    Column,
     add_batches,
     add_threshold,
     add_trust,
-    check_outputs,
-    is_stdout,
     options_of,
-    percent,
-    table_text,
-    writing,
 )
+from allennlp_nef.cli.outputs import Column, check_outputs, is_stdout, percent, table_text, writing
 from allennlp_nef.data.files import read_objects
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.pretrained import multilingual_e5

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from allennlp_nef.cli.shared import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, json_object
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, json_object
 from allennlp_nef.errors import UserError, require_extra
 
 SUMMARY = "Serve a model over HTTP, with a web page."

@@ -6,7 +6,7 @@ from importlib import import_module
 from allennlp.commands.subcommand import Subcommand
 
 from allennlp_nef.cli import COMMANDS
-from allennlp_nef.cli.shared import print_lines
+from allennlp_nef.cli.outputs import print_lines
 
 
 def register(name: str) -> None:

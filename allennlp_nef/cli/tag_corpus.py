@@ -6,13 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from allennlp_nef.cli.shared import (
-    ARCHIVE_HELP,
-    add_trust,
-    json_object,
-    options_of,
-    positive,
-)
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_trust, json_object, options_of, positive
 from allennlp_nef.errors import UserError, require_extra
 from allennlp_nef.resources import archive_path
 

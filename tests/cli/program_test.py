@@ -18,8 +18,8 @@ from allennlp.common.checks import ConfigurationError
 from tqdm import tqdm
 
 from allennlp_nef.cli import COMMANDS
+from allennlp_nef.cli.outputs import print_lines, write_text
 from allennlp_nef.cli.program import record_on_own_line
-from allennlp_nef.cli.shared import print_lines, write_text
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.version import VERSION
 from tests.conftest import ROOT
@@ -252,7 +252,7 @@ def test_standard_output_is_not_opened_again(tmp_path):
     """A file it goes to keeps what it has."""
     code = """
 from pathlib import Path
-from allennlp_nef.cli.shared import write_text, open_output
+from allennlp_nef.cli.outputs import (write_text, open_output)
 
 for path in ("-", "/dev/stdout", "/dev/fd/1"):
     write_text(Path(path), "b\\n")
@@ -301,12 +301,12 @@ def test_an_interrupted_output_is_kept_and_named(tmp_path, number, status):
     code = f"""
 import argparse, os, signal
 from pathlib import Path
-from allennlp_nef.cli import program, shared
+from allennlp_nef.cli import outputs, program
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
 
 def work(args):
-    with shared.writing(Path({str(tmp_path)!r}, "out")) as draft:
+    with outputs.writing(Path({str(tmp_path)!r}, "out")) as draft:
         draft.write_text("half")
         os.kill(os.getpid(), {int(number)})
 
