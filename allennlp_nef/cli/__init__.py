@@ -14,7 +14,11 @@ COMMANDS = (
     "models",
     "options",
     "plot-sketches",
+    "predict",
     "review",
     "score-tags",
+    "serve",
     "tag-corpus",
 )
+REPLACED = ("predict", "serve")
+"""Commands that AllenNLP or allennlp-server have, too; the program `allennlp` keeps theirs."""

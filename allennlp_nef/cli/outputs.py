@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from allennlp_nef.data.files import data_paths
 from allennlp_nef.errors import UserError
+from allennlp_nef.qe.files import PREFIX_ENDING, find_files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,12 +53,24 @@ def is_stdout(path: str | Path) -> bool:
 
 
 def open_output(path: str | Path, mode: str) -> IO[Any]:
-    """Opens a file for writing, text in UTF-8. Standard output is not reopened, which would truncate a file."""
+    """Opens a file for writing, text in UTF-8. Standard output is not reopened, which would truncate a file, and gets
+    each line at once.
+    """
     encoding = None if "b" in mode else "utf-8"
     if not is_stdout(path):
         return open(path, mode, encoding=encoding)
     sys.stdout.flush()
-    return os.fdopen(os.dup(sys.stdout.fileno()), mode, encoding=encoding)
+    return os.fdopen(os.dup(sys.stdout.fileno()), mode, 1 if encoding else -1, encoding)
+
+
+def files_of(path: Any) -> list[str]:
+    """Returns the files of a data path, for `check_outputs`: also those of a prefix of quality estimation."""
+    files: list[str] = []
+    for each in data_paths(path, PREFIX_ENDING):
+        is_prefix = isinstance(each, str) and not os.path.exists(each)
+        parts = find_files(each) if is_prefix else each
+        files += map(str, parts.values() if isinstance(parts, Mapping) else [parts])
+    return files
 
 
 def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:

@@ -54,13 +54,13 @@ class TestHelp:
     def test_commands_of_both_packages_are_listed(self, nef, capsys):
         assert nef("--help") == 0
         text = capsys.readouterr().out
-        names = (*COMMANDS, "train", "evaluate", "predict", "serve")
+        names = (*COMMANDS, "train", "evaluate")
         assert all(re.search(rf"^    {name}\b", text, re.M) for name in names)
         assert "push-to-hf" not in text and "checklist" not in text
         assert nef() == 0
         assert sorted(capsys.readouterr().out.splitlines()) == sorted(text.splitlines())
 
-    @pytest.mark.parametrize("name", (*COMMANDS, "train", "evaluate", "predict", "serve"))
+    @pytest.mark.parametrize("name", (*COMMANDS, "train", "evaluate"))
     def test_help_of_a_command_has_an_example(self, nef, capsys, name):
         assert nef(name, "--help") == 0
         text = capsys.readouterr().out
