@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_batches, add_trust, options_of
-from allennlp_nef.cli.outputs import Column, is_stdout, percent, table_text, writing
+from allennlp_nef.cli.outputs import (
+    Column,
+    check_outputs,
+    files_of,
+    is_stdout,
+    percent,
+    table_text,
+    writing,
+)
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path
 
@@ -73,25 +81,30 @@ def calibrate(
 
     `UserError`: an invalid option, an archive for another task, or data without gold tags of both kinds.
     """
+    from allennlp.common.file_utils import cached_path
+
     from allennlp_nef.archives import copy_archive, load_archive_safely
     from allennlp_nef.qe.calibration import calibrate_model
     from allennlp_nef.qe.model import WordQeTagger
     from allennlp_nef.qe.predictor import WordQePredictor
 
-    path = archive_path(archive)
+    path = str(cached_path(archive_path(archive)))
     path = os.path.join(path, "model.tar.gz") if os.path.isdir(path) else path
-    loaded = load_archive_safely(path, cuda_device, trust=trust)
-    model, config = loaded.model, loaded.config.as_dict(quiet=True)
-    if not isinstance(model, WordQeTagger):
-        raise UserError(f"{archive}: expected a model of type word_qe_tagger")
-    data = config.get("validation_data_path") if data is None else data
-    if data is None:
-        raise UserError("expected labeled data (DEV), since the config has no validation_data_path")
-    reader: Any = loaded.validation_dataset_reader
-    predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
-    calibration = calibrate_model(predictor, data, maximize)
-    options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
+    check_outputs([output], [path, *files_of(data or [])])
     with writing(Path(output)) as draft:
+        loaded = load_archive_safely(path, cuda_device, trust=trust)
+        model, config = loaded.model, loaded.config.as_dict(quiet=True)
+        if not isinstance(model, WordQeTagger):
+            raise UserError(f"{archive}: expected a model of type word_qe_tagger")
+        data = config.get("validation_data_path") if data is None else data
+        if data is None:
+            raise UserError(
+                "expected labeled data (DEV), since the config has no validation_data_path"
+            )
+        reader: Any = loaded.validation_dataset_reader
+        predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
+        calibration = calibrate_model(predictor, data, maximize)
+        options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
         copy_archive(path, draft, {**config["model"], **options})
     return {"archive": archive, "data": data, "output": output, **calibration.to_json()}
 

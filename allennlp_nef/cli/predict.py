@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dataset-reader-choice",
         choices=("train", "validation"),
         default="validation",
-        help="which reader of the model, if it has two (default = validation)",
+        help="which reader of the model, if it has two",
     )
     add("--predictor", metavar="NAME", help="predictor (default = the model's own)")
     add("--predictor-args", metavar="JSON", help="options of the predictor, see above")

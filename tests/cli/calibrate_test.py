@@ -84,7 +84,35 @@ def test_report_is_a_table(archive_path, tmp_path):
     assert text[-1] == f"wrote {new}"
 
 
+def test_an_archive_may_be_an_address(archive_path, results, tmp_path, monkeypatch):
+    """Which is downloaded once."""
+    asked = []
+
+    def cached_path(path, **options):
+        asked.append(path)
+        return str(archive_path) if "://" in str(path) else path
+
+    monkeypatch.setattr("allennlp.common.file_utils.cached_path", cached_path)
+    new = tmp_path / "new.tar.gz"
+    again = calibrate("https://example.org/model.tar.gz", DEV, output=str(new))
+    assert again["temperature"] == results["temperature"]
+    assert members_of(new).keys() == members_of(archive_path).keys()
+    assert sum("://" in str(path) for path in asked) == 1
+
+
 class TestMistakes:
+    def test_inputs_are_not_replaced(self, archive_path, tmp_path):
+        """The archive, by its path or by its run, and the files of the data."""
+        run, data = tmp_path / "run", tmp_path / "dev"
+        run.mkdir()
+        archive = run / "model.tar.gz"
+        for path in (archive, *(Path(f"{data}.{ending}") for ending in ("src", "mt", "tags"))):
+            path.write_text("unchanged")
+        for given, replaced in ((archive, archive), (run, archive), (archive, f"{data}.tags")):
+            with pytest.raises(UserError):
+                calibrate(str(given), str(data), output=str(replaced))
+            assert Path(replaced).read_text() == "unchanged"
+
     def test_archives_of_other_tasks_are_refused(self, pos_archive, tmp_path):
         with pytest.raises(UserError):
             calibrate(str(pos_archive), output=str(tmp_path / "new.tar.gz"))

@@ -15,7 +15,6 @@ from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.qe.files import ReadOptions, read_examples
 from allennlp_nef.qe.metrics import WORD_QE
 from tests.conftest import ROOT
-from tests.qe.small_qe import PAIRS
 
 FIXTURES = ROOT / "fixtures"
 REQUESTS = [
@@ -219,15 +218,16 @@ class TestPredictors:
         assert f"{path}:2: " in capsys.readouterr().err
 
 
-def test_only_answers_about_words_are_a_reason_to_calibrate(nef, small_run, tmp_path, caplog):
+def test_only_answers_about_words_are_a_reason_to_calibrate(
+    nef, small_run, tmp_path, caplog, monkeypatch
+):
     """Not an empty input, nor one whose requests all fail."""
     path = tmp_path / "requests.jsonl"
-    pairs = [{"source": each[0], "target": word} for each in PAIRS for word in each[1].split()]
-    answers = load(small_run("qe")).predict_batch_json(pairs)
-    request = next(pair for pair, each in zip(pairs, answers) if {*each["tags"]} == {"OK"})
+    # No word reaches it.
+    monkeypatch.setattr("allennlp_nef.qe.model.WordQeTagger.threshold_or_default", 1.1)
     options = ("--silent", "--output-file", tmp_path / "out")
     options += ("--predictor-args", '{"on_error": "skip"}')
-    for text, number in (("", 0), ("{}\n", 0), (json.dumps(request), 1)):
+    for text, number in (("", 0), ("{}\n", 0), (json.dumps(REQUESTS[0]), 1)):
         path.write_text(text)
         caplog.clear()
         assert nef("predict", small_run("qe"), path, *options) == 0

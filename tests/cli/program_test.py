@@ -17,6 +17,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from tqdm import tqdm
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.cli import COMMANDS
 from allennlp_nef.cli.outputs import print_lines, write_text
 from allennlp_nef.cli.program import record_on_own_line
@@ -67,6 +68,18 @@ class TestHelp:
         assert f"\n    allennlp-nef {name}" in text
         assert "--include-package" in text
         assert not re.search(r"\(default[^)]*\)\s+\(default", text)
+
+    @pytest.mark.parametrize("name", ["predict", "serve"])
+    def test_requests_in_a_help_text_are_accepted(self, nef, capsys, small_run, name):
+        """The model is the one in the line of the request, or in the line before."""
+        assert nef(name, "--help") == 0
+        text = capsys.readouterr().out
+        requests = re.findall(r"""(?:echo|-d) '({.*})'""", text)
+        example = text[text.index("\n    ") :]
+        run = small_run("qe" if "qe-multilingual -" in example else "ner")
+        assert requests
+        for request in map(json.loads, requests):
+            load_predictor(run).predict_json(request)
 
 
 class TestMistakes:
