@@ -81,7 +81,12 @@ def add_batches(parser: argparse.ArgumentParser) -> None:
 
 def threshold(text: str) -> float | str:
     """Parses the value of `--threshold`."""
-    return text if text == "adaptive" else float(text)
+    if text == "adaptive":
+        return text
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, or adaptive, got {text}")
+    return value
 
 
 def add_threshold(parser: argparse.ArgumentParser) -> None:
