@@ -141,12 +141,12 @@ def requests_in(path: str, predictor: Any) -> Iterator[tuple[str, Any]]:
     """
     from allennlp_nef.predictors.base import NefPredictor
 
+    name, lines = path, read_lines(path)
     if path == "-":
         if isinstance(sys.stdin, TextIOWrapper):
+            # A line that is not UTF-8 is an invalid request.
             sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         name, lines = "<stdin>", enumerate(sys.stdin, 1)
-    else:
-        name, lines = path, read_lines(path)
     for number, line in lines:
         if line.strip():
             place = f"{name}:{number}"

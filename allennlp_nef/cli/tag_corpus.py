@@ -117,8 +117,8 @@ def tag_corpus(
     options["include_package"] = list(include_package)
     tagger = Tagger(archive, **options)  # raises errors before any work starts, on the CPU
     if not ray.is_initialized():
-        # Reading and writing also need a process.
-        num_cpus = None if address else max(os.cpu_count() or 1, workers + 1)
+        # Reading and writing need a process, and the filter of finished rows another one.
+        num_cpus = None if address else max(os.cpu_count() or 1, workers + 2)
         ray.init(address, num_cpus=num_cpus, log_to_driver=False)
     context = ray.data.DataContext.get_current().copy()
     context.execution_options.preserve_order = True

@@ -45,14 +45,14 @@ reader, or several paths joined by commas, with as many output files; - is stand
 
 
 class SafeTrain(Train):
-    name = "train"  # type: ignore[assignment]
+    name = "train"
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         return _wrapped(super().add_subparser(parser), train, TRAIN)
 
 
 class SafeEvaluate(Evaluate):
-    name = "evaluate"  # type: ignore[assignment]
+    name = "evaluate"
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = _wrapped(super().add_subparser(parser), evaluate, EVALUATE)

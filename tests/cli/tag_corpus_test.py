@@ -1,4 +1,4 @@
-"""`tag-corpus`: its options, and a job on a local Ray with two workers."""
+"""`tag-corpus`: its options, and a job on a local Ray."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ def test_files_are_tagged_and_jobs_resume(small_run, files, monkeypatch, request
         paths = sorted(folder.glob("*.json"))
         return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
-    options = ("--fields", "tags", "--workers", 2)
+    options = ("--fields", "tags")
     output(command, small_run(), files / "a.txt", "--output", files / "a", *options)
     tagged = rows_of(files / "a")
     assert [row["sentence"] for row in tagged] == SENTENCES
