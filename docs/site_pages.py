@@ -15,7 +15,7 @@ OUTSIDE = {
 }
 # The modules of the reference, by section.
 REFERENCE = {
-    "Python": ["allennlp_nef.load", "archives", "serving", "corpora.tagger"],
+    "Python": ["allennlp_nef.load", "archives", "serving", "corpora"],
     "Dataset readers": [
         *("data.dataset_readers.conll_tags", "data.dataset_readers.conllu"),
         *("qe.reader", "data.dataset_readers.base"),

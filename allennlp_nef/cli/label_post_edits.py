@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import check_outputs, options_of, percent, write_text
+from allennlp_nef.cli.arguments import options_of
+from allennlp_nef.cli.outputs import check_outputs, percent, write_text
 from allennlp_nef.data.files import split_fields
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.files import read_parallel

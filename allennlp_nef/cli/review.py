@@ -13,18 +13,14 @@ from typing import Any
 
 import numpy
 
-from allennlp_nef.cli.shared import (
+from allennlp_nef.cli.arguments import (
     ARCHIVE_HELP,
-    Column,
     add_batches,
     add_threshold,
     add_trust,
-    check_outputs,
-    is_stdout,
     options_of,
-    table_text,
-    writing,
 )
+from allennlp_nef.cli.outputs import Column, check_outputs, is_stdout, table_text, writing
 from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.answers import REQUIRED

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy
 
-from allennlp_nef.cli.shared import options_of, percent, positive, table_text
+from allennlp_nef.cli.arguments import options_of, positive
+from allennlp_nef.cli.outputs import percent, table_text
 from allennlp_nef.data.dataset_readers.conllu import TAG_COLUMNS
 from allennlp_nef.data.scored_files import (
     ScoredFile,

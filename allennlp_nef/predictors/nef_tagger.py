@@ -41,7 +41,7 @@ class ShownTrace(SentenceTrace):
         """Returns the heat map of the attention, a matplotlib figure. Needs the `plot` extra."""
         from allennlp_nef.figures._heat_maps import heat_map
 
-        return heat_map([self._answer], [self._description])
+        return heat_map(self._answer, self._description)
 
     def _repr_html_(self) -> str:
         return frame_of(self._answer, self._description)

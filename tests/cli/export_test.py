@@ -27,8 +27,11 @@ def test_exported_archive_tags_like_the_predictor(small_run, tmp_path):
 
 
 def test_missing_archive_and_missing_package_are_errors(small_run, tmp_path, monkeypatch):
+    for folder in (str(tmp_path / "out"), str(tmp_path / "model.tar.gz")):
+        with pytest.raises(UserError):
+            export(str(tmp_path / "model.tar.gz"), folder)
     with pytest.raises(UserError):
-        export(str(tmp_path / "model.tar.gz"), str(tmp_path / "out"))
+        export(small_run(), small_run())  # would replace files of the run
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UserError):
         export(small_run(), str(tmp_path / "out"))

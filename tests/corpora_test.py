@@ -8,8 +8,7 @@ import pyarrow
 import pytest
 
 from allennlp_nef.archives import load_predictor
-from allennlp_nef.corpora import Tagger
-from allennlp_nef.corpora.tagger import values_of
+from allennlp_nef.corpora import Tagger, values_of
 from allennlp_nef.errors import UserError
 from tests.predictors.small_models import ENTITIES
 

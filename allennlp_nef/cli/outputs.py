@@ -1,107 +1,21 @@
-"""Options, tables and output files shared by the commands."""
+"""Tables, lines and files that the commands write."""
 
-import argparse
 import errno
-import json
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from inspect import signature
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from allennlp_nef.errors import UserError, quote
+from allennlp_nef.data.files import data_paths
+from allennlp_nef.errors import UserError
+from allennlp_nef.qe.files import PREFIX_ENDING, find_files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-ARCHIVE_HELP = "model archive, run folder, or packaged model, such as qe-multilingual"
-PREDICTOR_OPTIONS = """\
-    threshold        quality estimation: minimum probability of BAD for tagging a word BAD, or "adaptive"
-    min_probability  tagger: leave out spans with a lower probability, such as 0.8
-    tokenizer        tagger: how to split sentences, such as "just_spaces" (default: as in training)
-    keep_fields      true: answers repeat the other fields of their requests
-    max_tokens       maximum number of words in a sentence (default = 1000)
-"""
-
-
-def options_of(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
-    """Returns the command line options that are parameters of a function."""
-    return {
-        name: value for name, value in vars(args).items() if name in signature(function).parameters
-    }
-
-
-def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the value of a JSON object option, which may be a dict in Python. None means an empty object."""
-    if not isinstance(value, str):
-        return dict(value or {})
-    try:
-        parsed = json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{option}: invalid JSON ({error}): {quote(value)}") from error
-    if not isinstance(parsed, dict):
-        raise UserError(f"{option}: expected a JSON object, got {quote(value)}")
-    return parsed
-
-
-def read_config(path: str, overrides: str = "") -> dict[str, Any]:
-    """Reads a Jsonnet config, with overrides."""
-    from allennlp.common import Params
-
-    if os.path.isdir(path):  # Jsonnet would abort
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    config: Any = Params.from_file(path, overrides).params
-    if not isinstance(config, dict):
-        raise UserError(f"{path}: expected an object, got {quote(config)}")
-    return config
-
-
-def positive(text: str) -> int:
-    """Parses an integer of at least 1, as the `type` of an argument."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected an integer of at least 1, got {text}")
-    return value
-
-
-def add_trust(parser: argparse.ArgumentParser) -> None:
-    """Adds `--trust` to a command that loads archives."""
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="skip the safety checks (the archive can run arbitrary code); only for archives you trust",
-    )
-
-
-def add_batches(parser: argparse.ArgumentParser) -> None:
-    """Adds `--batch-size` and `--cuda-device` to a command that runs a model."""
-    parser.add_argument(
-        "--batch-size", type=positive, default=64, metavar="N", help="sentences in a batch"
-    )
-    parser.add_argument(
-        "--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU"
-    )
-
-
-def threshold(text: str) -> float | str:
-    """Parses the value of `--threshold`."""
-    return text if text == "adaptive" else float(text)
-
-
-def add_threshold(parser: argparse.ArgumentParser) -> None:
-    """Adds `--threshold` to a command that predicts with a quality estimator."""
-    parser.add_argument(
-        "--threshold",
-        type=threshold,
-        metavar="NUMBER",
-        help="quality estimation: minimum probability of BAD for tagging a word BAD (default = the model's), or "
-        "'adaptive': the one with the highest expected MCC over the whole input",
-    )
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -139,12 +53,24 @@ def is_stdout(path: str | Path) -> bool:
 
 
 def open_output(path: str | Path, mode: str) -> IO[Any]:
-    """Opens a file for writing, text in UTF-8. Standard output is not reopened, which would truncate a file."""
+    """Opens a file for writing, text in UTF-8. Standard output is not reopened, which would truncate a file, and gets
+    each line at once.
+    """
     encoding = None if "b" in mode else "utf-8"
     if not is_stdout(path):
         return open(path, mode, encoding=encoding)
     sys.stdout.flush()
-    return os.fdopen(os.dup(sys.stdout.fileno()), mode, encoding=encoding)
+    return os.fdopen(os.dup(sys.stdout.fileno()), mode, 1 if encoding else -1, encoding)
+
+
+def files_of(path: Any) -> list[str]:
+    """Returns the files of a data path, for `check_outputs`: also those of a prefix of quality estimation."""
+    files: list[str] = []
+    for each in data_paths(path, PREFIX_ENDING):
+        is_prefix = isinstance(each, str) and not os.path.exists(each)
+        parts = find_files(each) if is_prefix else each
+        files += map(str, parts.values() if isinstance(parts, Mapping) else [parts])
+    return files
 
 
 def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
