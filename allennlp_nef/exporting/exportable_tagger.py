@@ -279,9 +279,10 @@ class ExportableSketching(torch.nn.Module):
         p = linear(windows(inputs, size), decoder.input_weight, decoder.bias)
         single = decoder.sketch_update == "single"
         if isinstance(num_steps, int):
-            sketches = sketch(
-                p, weight, vector, self._attention, mask, num_steps, size, single
-            ).sketches
+            active = [mask.size(0)] * num_steps
+            *_, (_, sketches) = sketch(
+                p, weight, vector, self._attention, mask, active, size, single
+            )
             return decoder._output(inputs, sketches)
         from torch._higher_order_ops import while_loop
 
