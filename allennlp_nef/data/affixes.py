@@ -1,12 +1,9 @@
 """The `affixes` token indexer."""
 
-from functools import lru_cache
 from typing import Any
 
 import torch
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
-
-CASES = ("lower", "upper", "capitalized", "mixed", "number", "alphanumeric", "other")
 
 
 def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[str]]:
@@ -16,48 +13,24 @@ def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[s
     return prefixes, [f"{namespace}_suffix_{length}" for length in lengths]
 
 
-@lru_cache(maxsize=2**16)
-def case_of(word: str) -> str:
-    """Returns the case of a word, one of `CASES`.
-
-    A number has digits and no letters; an alphanumeric word has both. A capitalized word has one uppercase letter, its
-    first character. Punctuation and words in scripts without case are "other".
-    """
-    has_letter = any(map(str.isalpha, word))
-    if any(map(str.isdigit, word)):
-        return "alphanumeric" if has_letter else "number"
-    if word.lower() == word.upper():
-        return "other"
-    if word.islower():
-        return "lower"
-    if word.isupper():
-        return "upper" if sum(map(str.isalpha, word)) > 1 else "capitalized"
-    return "capitalized" if word[0] != word[0].lower() and word[1:].islower() else "mixed"
-
-
 @TokenIndexer.register("affixes")
 class AffixesIndexer(TokenIndexer):
-    """Indexes the prefixes and suffixes of words and optionally their case, for the `affixes` token embedder.
+    """Indexes the prefixes and suffixes of words, for the `affixes` token embedder.
 
     Section 5.1 of Martins & Kreutzer (EMNLP 2017) uses prefixes and suffixes of 1 to 4 characters. A shorter word is
     its own affix. Each side and length has its own vocabulary namespace, from "<namespace>_prefix_1" to
     "<namespace>_suffix_4". To map rare affixes to the unknown affix, list these namespaces in `vocabulary.min_count`.
 
-    Returns `prefixes` and `suffixes`, (tokens, max_length); if `case` is set, also `case`, (tokens,), the index in
-    `CASES` plus 1. Padding is 0.
+    Returns `prefixes` and `suffixes`, (tokens, max_length). Padding is 0.
 
     # Parameters
 
     namespace : `str`, optional (default = `"affixes"`)
     max_length : `int`, optional (default = `4`)
-    case : `bool`, optional (default = `False`)
     """
 
-    def __init__(
-        self, namespace: str = "affixes", max_length: int = 4, case: bool = False, **kwargs: Any
-    ) -> None:
+    def __init__(self, namespace: str = "affixes", max_length: int = 4, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._case = case
         self._prefixes, self._suffixes = affix_namespaces(namespace, max_length)
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
@@ -75,27 +48,24 @@ class AffixesIndexer(TokenIndexer):
             for namespaces in (self._prefixes, self._suffixes)
         )
         unknown = 1
-        indices: dict[str, list[Any]] = {
+        return {
             "prefixes": [[table.get(word[:n], unknown) for n, table in prefixes] for word in words],
             "suffixes": [
                 [table.get(word[-n:], unknown) for n, table in suffixes] for word in words
             ],
         }
-        if self._case:
-            indices["case"] = [CASES.index(case_of(word)) + 1 for word in words]
-        return indices
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        names = ["prefixes", "suffixes", *(["case"] if self._case else [])]
-        return {name: [] for name in names}
+        return {"prefixes": [], "suffixes": []}
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
     ) -> dict[str, torch.Tensor]:
         tensors = {}
         for name, rows in tokens.items():
-            width = () if name == "case" else (len(self._prefixes),)
-            tensors[name] = torch.zeros(padding_lengths[name], *width, dtype=torch.long)
+            tensors[name] = torch.zeros(
+                padding_lengths[name], len(self._prefixes), dtype=torch.long
+            )
             if rows:
                 tensors[name][: len(rows)] = torch.tensor(rows)
         return tensors

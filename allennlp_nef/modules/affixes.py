@@ -4,7 +4,7 @@ import torch
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
-from allennlp_nef.data.affixes import CASES, affix_namespaces
+from allennlp_nef.data.affixes import affix_namespaces
 
 
 @TokenEmbedder.register("affixes")
@@ -24,9 +24,6 @@ class AffixesEmbedder(TokenEmbedder):
         The namespace of the indexer.
     max_length : `int`, optional (default = `4`)
         The maximum length of the indexer.
-    case_dim : `int`, optional (default = `0`)
-        If positive, an embedding of the case of the word with this dimension is appended. The indexer needs
-        `"case": true`.
     """
 
     def __init__(
@@ -35,7 +32,6 @@ class AffixesEmbedder(TokenEmbedder):
         embedding_dim: int = 50,
         namespace: str = "affixes",
         max_length: int = 4,
-        case_dim: int = 0,
     ) -> None:
         super().__init__()
         self.prefix_tables, self.suffix_tables = (
@@ -44,28 +40,15 @@ class AffixesEmbedder(TokenEmbedder):
             )
             for names in affix_namespaces(namespace, max_length)
         )
-        # Index 0 is padding.
-        self.case_table = torch.nn.Embedding(len(CASES) + 1, case_dim) if case_dim else None
-        self._output_dim = 2 * embedding_dim + case_dim
+        self._output_dim = 2 * embedding_dim
 
     def get_output_dim(self) -> int:
         return self._output_dim
 
-    def forward(
-        self, prefixes: torch.Tensor, suffixes: torch.Tensor, case: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """Returns vectors (batch, tokens, output_dim).
-
-        # Parameters
-
-        prefixes, suffixes : `torch.LongTensor`, (batch, tokens, max_length)
-        case : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
-            Needed with `case_dim`.
-        """
-        features = [_sum_of(self.prefix_tables, prefixes), _sum_of(self.suffix_tables, suffixes)]
-        if self.case_table is not None:
-            features.append(self.case_table(case))
-        return torch.cat(features, dim=-1)
+    def forward(self, prefixes: torch.Tensor, suffixes: torch.Tensor) -> torch.Tensor:
+        """Affixes (batch, tokens, max_length) each -> vectors (batch, tokens, output_dim)."""
+        sums = _sum_of(self.prefix_tables, prefixes), _sum_of(self.suffix_tables, suffixes)
+        return torch.cat(sums, dim=-1)
 
 
 def _sum_of(tables: torch.nn.ModuleList, indices: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,6 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_nef.data.affixes import CASES, case_of
 from allennlp_nef.modules.affixes import AffixesEmbedder
 from tests.small_batches import batch_of
 
@@ -35,7 +34,7 @@ def make(vocab, **options):
     return TokenEmbedder.from_params(Params({"type": "affixes", **options}), vocab=vocab)
 
 
-def expected_vector(embedder, vocab, word, max_length=4, namespace="affixes", case=False):
+def expected_vector(embedder, vocab, word, max_length=4, namespace="affixes"):
     """One affix after the other."""
     sides = []
     for side in ("prefix", "suffix"):
@@ -45,8 +44,6 @@ def expected_vector(embedder, vocab, word, max_length=4, namespace="affixes", ca
             row = vocab.get_token_index(affix, f"{namespace}_{side}_{length}")
             rows.append(getattr(embedder, f"{side}_tables")[length - 1].weight[row])
         sides.append(sum(rows))
-    if case:
-        sides.append(embedder.case_table.weight[1 + CASES.index(case_of(word))])
     return torch.cat(sides)
 
 
@@ -56,7 +53,6 @@ def expected_vector(embedder, vocab, word, max_length=4, namespace="affixes", ca
         ({}, {}),
         ({"max_length": 1}, {"max_length": 1, "embedding_dim": 3}),
         ({"max_length": 6, "namespace": "x"}, {"max_length": 6, "namespace": "x"}),
-        ({"case": True}, {"case_dim": 5}),
     ],
     ids=str,
 )
@@ -65,7 +61,7 @@ def test_vectors_are_sums_over_the_affixes_of_each_word(indexer, embedder):
     module = make(vocab, **embedder)
     assert isinstance(module, AffixesEmbedder)
     vectors = module(**tensors_of(SENTENCES, vocab, **indexer))
-    width = 2 * embedder.get("embedding_dim", 50) + embedder.get("case_dim", 0)
+    width = 2 * embedder.get("embedding_dim", 50)
     assert module.get_output_dim() == width
     assert vectors.shape == (3, 5, width)
     for row, words in enumerate(SENTENCES):
