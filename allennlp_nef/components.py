@@ -10,7 +10,6 @@ from allennlp_nef.data.dataset_readers import (  # noqa: F401
     sentence_pairs,
 )
 from allennlp_nef.models import arc_mlp_parser, nef_tagger, sentence_pair, tree_lstm  # noqa: F401
-from allennlp_nef.modules import affixes as affixes_embedder  # noqa: F401
 from allennlp_nef.modules import (  # noqa: F401
     attention_transforms,
     bounded_attention,
@@ -30,6 +29,6 @@ from allennlp_nef.qe import model, pair_embedders, predictor, reader  # noqa: F4
 from allennlp_nef.training import (  # noqa: F401
     callbacks,
     initializers,
-    learning_rate_schedulers,
+    schedules,
     trainer,
 )

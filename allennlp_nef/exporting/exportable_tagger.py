@@ -15,9 +15,9 @@ from allennlp.nn.util import get_text_field_mask
 from torch import Tensor
 from torch.nn.functional import linear
 
+from allennlp_nef.data.affixes import AffixesEmbedder
 from allennlp_nef.errors import UserError
 from allennlp_nef.models.nef_tagger import NefTagger
-from allennlp_nef.modules.affixes import AffixesEmbedder
 from allennlp_nef.modules.attention_transforms import ConstrainedSoftmaxTransform, SoftmaxTransform
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead

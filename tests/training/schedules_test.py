@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allennlp_nef import load
 from allennlp_nef.errors import UserError
-from allennlp_nef.training.learning_rate_schedulers import InverseTime
+from allennlp_nef.training.schedules import InverseTime
 
 
 def optimizer_of(*rates):
