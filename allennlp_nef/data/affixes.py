@@ -1,10 +1,14 @@
 """The `affixes` token indexer and token embedder."""
 
+import re
 from typing import Any
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
+
+from allennlp_nef.options import check_integers
 
 
 def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[str]]:
@@ -31,6 +35,7 @@ class AffixesIndexer(TokenIndexer):
     """
 
     def __init__(self, namespace: str = "affixes", max_length: int = 4, **kwargs: Any) -> None:
+        check_integers(max_length=max_length)
         super().__init__(**kwargs)
         self._prefixes, self._suffixes = affix_namespaces(namespace, max_length)
 
@@ -72,6 +77,19 @@ class AffixesIndexer(TokenIndexer):
         return tensors
 
 
+def check_max_length(vocab: Vocabulary, namespace: str, max_length: int) -> None:
+    """Raises a `ConfigurationError` if the affixes in a vocabulary have another maximum length."""
+    lengths = [
+        int(name.rpartition("_")[2])
+        for name in vocab.get_namespaces()
+        if re.fullmatch(rf"{re.escape(namespace)}_(prefix|suffix)_\d+", name)
+    ]
+    if lengths and max(lengths) != max_length:
+        raise ConfigurationError(
+            f"max_length: expected {max(lengths)} as in the indexer of {namespace}, got {max_length}"
+        )
+
+
 @TokenEmbedder.register("affixes")
 class AffixesEmbedder(TokenEmbedder):
     """Embeds the affixes of a word: the sum over its prefixes, concatenated with the sum over its suffixes.
@@ -88,7 +106,7 @@ class AffixesEmbedder(TokenEmbedder):
     namespace : `str`, optional (default = `"affixes"`)
         The namespace of the indexer.
     max_length : `int`, optional (default = `4`)
-        The maximum length of the indexer.
+        The maximum length of the indexer. Another one raises a `ConfigurationError`.
     """
 
     def __init__(
@@ -99,6 +117,8 @@ class AffixesEmbedder(TokenEmbedder):
         max_length: int = 4,
     ) -> None:
         super().__init__()
+        check_integers(embedding_dim=embedding_dim, max_length=max_length)
+        check_max_length(vocab, namespace, max_length)
         self.prefix_tables, self.suffix_tables = (
             torch.nn.ModuleList(
                 Embedding(embedding_dim, vocab=vocab, vocab_namespace=name) for name in names

@@ -3,12 +3,13 @@
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_nef.data.affixes import AffixesEmbedder
+from allennlp_nef.data.affixes import AffixesEmbedder, AffixesIndexer
 from tests.small_batches import batch_of
 
 WORDS = ["tagging", "taggers", "the", "a", "A4", "EU", "Word", "\U00020000e\u0301", "."]
@@ -95,9 +96,18 @@ def test_an_extended_vocabulary_keeps_the_rows_of_known_affixes():
 
 @pytest.mark.parametrize("indexer, embedder", [(4, 3), (3, 4)])
 def test_another_max_length_than_the_indexer_is_an_error(indexer, embedder):
-    vocab = vocabulary(max_length=4)
-    with pytest.raises(ValueError):
-        make(vocab, max_length=embedder)(**tensors_of([["a"]], vocab, max_length=indexer))
+    with pytest.raises(ConfigurationError, match="max_length"):
+        make(vocabulary(max_length=indexer), max_length=embedder)
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 2.0])
+@pytest.mark.parametrize("option", ["max_length", "embedding_dim"])
+def test_a_bad_option_is_an_error_that_names_it(option, value):
+    with pytest.raises(ConfigurationError, match=option):
+        AffixesEmbedder(Vocabulary(), **{option: value})
+    if option == "max_length":
+        with pytest.raises(ConfigurationError, match=option):
+            AffixesIndexer(max_length=value)
 
 
 @pytest.mark.parametrize("sentences", [[[]], [[], []], [["a"], []], [["ab", "x"], ["c"]]])

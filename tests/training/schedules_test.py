@@ -1,8 +1,11 @@
 """Learning rates and initial weights."""
 
+import math
+
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.nn import InitializerApplicator
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,6 +36,12 @@ def test_parameter_groups_keep_their_own_rates():
     optimizer = optimizer_of(0.1, 0.2)
     InverseTime(optimizer, 1.0).step()
     assert [group["lr"] for group in optimizer.param_groups] == [0.05, 0.1]
+
+
+@pytest.mark.parametrize("rate", [-0.1, math.nan, math.inf, True])
+def test_a_bad_rate_is_an_error(rate):
+    with pytest.raises(ConfigurationError, match="rate"):
+        InverseTime(optimizer_of(0.1), rate)
 
 
 def initial_weights_of(archive):

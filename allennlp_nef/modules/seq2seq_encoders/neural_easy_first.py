@@ -20,6 +20,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
 )
 from allennlp_nef.nn.sketching import sketch, windows
 from allennlp_nef.nn.util import zero_padding
+from allennlp_nef.options import check_integers, check_numbers
 
 
 @Seq2SeqEncoder.register("neural_easy_first")
@@ -66,6 +67,11 @@ class NeuralEasyFirst(TracedEncoder):
         dropout: float = 0.0,
         bidirectional: bool = True,
     ) -> None:
+        check_integers(
+            input_dim=input_dim, preattention_dim=preattention_dim, sketch_dim=sketch_dim
+        )
+        check_integers(0, context_size=context_size)
+        check_numbers(0, 1, dropout=dropout)
         super().__init__(input_dim, sketch_dim + input_dim * concat_input, bidirectional)
         if sketch_update not in ("single", "full"):
             raise ConfigurationError(
@@ -74,11 +80,6 @@ class NeuralEasyFirst(TracedEncoder):
         if num_steps != "length" and not (type(num_steps) is int and num_steps > 0):
             raise ConfigurationError(
                 f'num_steps must be an integer of at least 1 or "length", got {num_steps!r}'
-            )
-        if min(preattention_dim, sketch_dim, context_size + 1) < 1:
-            raise ConfigurationError(
-                "expected a preattention_dim and a sketch_dim of at least 1 and a context_size of at least 0, "
-                f"got {preattention_dim}, {sketch_dim} and {context_size}"
             )
         self.attention = attention or ConstrainedSoftmaxTransform()
         self.sketch_update = sketch_update
@@ -119,12 +120,10 @@ class NeuralEasyFirst(TracedEncoder):
     def encode(
         self,
         inputs: torch.Tensor,
-        mask: torch.Tensor | None = None,
+        mask: torch.Tensor,
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
     ) -> tuple[torch.Tensor, EncoderTrace | None]:
-        if mask is None:
-            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
         inputs = zero_padding(inputs, mask)
         lengths = mask.sum(-1)
         num_steps = max(1, inputs.size(1))

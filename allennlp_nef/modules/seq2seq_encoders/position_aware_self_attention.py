@@ -3,7 +3,6 @@
 import math
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
@@ -12,6 +11,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TracedEncoder,
 )
 from allennlp_nef.nn.util import exclude_scores, in_float32_at_least, zero_padding
+from allennlp_nef.options import check_integers, check_numbers
 
 NUM_ROWS = 64  # words whose scores are computed at once
 
@@ -69,10 +69,10 @@ class PositionAwareSelfAttention(TracedEncoder):
         dropout: float = 0.0,
         bidirectional: bool = True,
     ) -> None:
+        hidden_dim = input_dim if hidden_dim is None else hidden_dim
+        check_integers(input_dim=input_dim, hidden_dim=hidden_dim, window=window)
+        check_numbers(0, 1, dropout=dropout)
         super().__init__(input_dim, input_dim, bidirectional)
-        if window < 1:
-            raise ConfigurationError(f"window must be at least 1, got {window}")
-        hidden_dim = hidden_dim or input_dim
         self.window = window
         self.mask_self = mask_self
         self.gaussian = gaussian
@@ -115,12 +115,10 @@ class PositionAwareSelfAttention(TracedEncoder):
     def encode(
         self,
         inputs: torch.Tensor,
-        mask: torch.Tensor | None = None,
+        mask: torch.Tensor,
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
     ) -> tuple[torch.Tensor, EncoderTrace | None]:
-        if mask is None:
-            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
         inputs = zero_padding(inputs, mask)
         attention = self._attention(inputs, mask)
         attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)

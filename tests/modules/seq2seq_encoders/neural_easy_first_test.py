@@ -171,6 +171,10 @@ class TestOptions:
             {"sketch_dim": 0},
             {"preattention_dim": 0},
             {"context_size": -1},
+            {"context_size": 1.5},
+            {"sketch_dim": True},
+            {"dropout": -0.1},
+            {"dropout": math.nan},
         ],
         ids=str,
     )

@@ -138,5 +138,12 @@ def test_dimensions_and_initial_values():
         (encoder.distance_vector, math.sqrt(6 / 61)),
     ):
         assert 0.8 * bound < parameter.abs().max() <= bound
-    with pytest.raises(ConfigurationError, match="window"):
-        self_attention(window=0)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("window", 0), ("window", True), ("hidden_dim", 0), ("hidden_dim", -3), ("dropout", 1.5)],
+)
+def test_bad_option_is_an_error_that_names_it(option, value):
+    with pytest.raises(ConfigurationError, match=option):
+        self_attention(**{option: value})
