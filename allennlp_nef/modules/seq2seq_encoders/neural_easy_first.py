@@ -120,10 +120,12 @@ class NeuralEasyFirst(TracedEncoder):
     def encode(
         self,
         inputs: torch.Tensor,
-        mask: torch.Tensor,
+        mask: torch.Tensor | None = None,
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
     ) -> tuple[torch.Tensor, EncoderTrace | None]:
+        if mask is None:
+            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
         inputs = zero_padding(inputs, mask)
         lengths = mask.sum(-1)
         num_steps = max(1, inputs.size(1))

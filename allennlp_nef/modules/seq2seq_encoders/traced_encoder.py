@@ -44,7 +44,7 @@ class TracedEncoder(Seq2SeqEncoder):
     def encode(
         self,
         inputs: torch.Tensor,
-        mask: torch.Tensor,
+        mask: torch.Tensor | None = None,
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
     ) -> tuple[torch.Tensor, EncoderTrace | None]:
@@ -53,7 +53,7 @@ class TracedEncoder(Seq2SeqEncoder):
         # Parameters
 
         inputs : `torch.Tensor`, (batch, tokens, input_dim)
-        mask : `torch.BoolTensor`, (batch, tokens)
+        mask : `torch.BoolTensor`, (batch, tokens), optional (default = `None`, no padding)
         trace : `bool`, optional (default = `False`)
         tag_scorer : `TagScorer`, optional (default = `None`)
             The output layer of the model, for encoders that choose words by their tag scores.
@@ -61,8 +61,6 @@ class TracedEncoder(Seq2SeqEncoder):
         raise NotImplementedError
 
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        if mask is None:
-            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
         return self.encode(inputs, mask)[0]
 
     def get_input_dim(self) -> int:
