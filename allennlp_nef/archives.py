@@ -20,10 +20,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import IO, Any
+from unittest.mock import patch
 
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
+from allennlp.models import archival
 from allennlp.models.archival import Archive, load_archive
 from allennlp.nn.util import read_state_dict
 from allennlp.predictors import Predictor
@@ -97,6 +99,24 @@ def load_archive_safely(
     check_for_gpu(cuda_device)
     with checked_archive(os.fspath(archive_file), trust=trust) as folder:
         return load_archive(folder, cuda_device, overrides, weights_file)
+
+
+@contextmanager
+def loading_safely() -> Iterator[None]:
+    """Checks every archive that AllenNLP loads for a config: `from_archive`, `_pretrained`, `pretrained`."""
+    with (
+        patch.object(archival, "load_archive", load_archive_safely),
+        patch.object(archival, "extracted_archive", _unpacked),
+    ):
+        yield
+
+
+@contextmanager
+def _unpacked(archive: str, cleanup: bool = True) -> Iterator[str]:
+    """AllenNLP's `extracted_archive`, safely. The folder is always removed."""
+    with TemporaryDirectory(prefix="archive-") as folder:
+        unpack(archive, folder)
+        yield folder
 
 
 @contextmanager

@@ -244,6 +244,17 @@ class TestTrust:
         assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 2
         assert not marker.exists() and not (tmp_path / "new").exists()
 
+    def test_training_takes_initial_weights_safely(self, nef, run, config, tmp_path):
+        members = [*members_of(run), member("../victim", b"")]
+        path = str(write_members(tmp_path / "model.tar.gz", members))
+        start = {"type": "pretrained", "weights_file_path": path}
+        config = with_value(config, "model.initializer", {"regexes": [[".*", start]]})
+        config |= {"train_data_path": str(ROOT / "fixtures/ner/dev.conll"), "trainer": {}}
+        config["data_loader"] = {"batch_size": 2}
+        (tmp_path / "config.jsonnet").write_text(json.dumps(config))
+        assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 2
+        assert not Path(tempfile.gettempdir(), "victim").exists()
+
     @pytest.mark.parametrize("place", ["model", "model.encoder"])
     def test_training_starts_from_another_model(self, nef, archive, config, tmp_path, place):
         path = str(archive())

@@ -12,7 +12,6 @@ from io import TextIOWrapper
 from itertools import tee
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import allennlp.commands.predict
 import torch
@@ -23,10 +22,9 @@ from allennlp.common.checks import check_for_gpu
 from allennlp.common.params import parse_overrides
 from allennlp.common.util import JsonDict
 from allennlp.data import Vocabulary
-from allennlp.models import archival
 from allennlp.version import VERSION as ALLENNLP_VERSION
 
-from allennlp_nef.archives import checked_archive, load_archive_safely
+from allennlp_nef.archives import checked_archive, loading_safely
 from allennlp_nef.cli.shared import (
     ARCHIVE_HELP,
     PREDICTOR_OPTIONS,
@@ -103,8 +101,7 @@ def train(args: argparse.Namespace, run: Run) -> None:
     if not (is_new or args.recover or args.force):
         raise UserError(f"{folder}: not empty ({_advice(folder)})")
     try:
-        # A config may start from another model: `from_archive`, `_pretrained`.
-        with patch.object(archival, "load_archive", load_archive_safely):
+        with loading_safely():  # a config may start from another model
             run(args)
     except BaseException as error:
         if is_new and not any(folder.glob("*.th")) and not raised_in(error, TrainModel.run):
