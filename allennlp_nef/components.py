@@ -5,7 +5,6 @@ from allennlp_nef.cli import subcommands  # noqa: F401
 from allennlp_nef.data import affixes, tokenizers  # noqa: F401
 from allennlp_nef.data.dataset_readers import conll_tags, conllu  # noqa: F401
 from allennlp_nef.models import nef_tagger  # noqa: F401
-from allennlp_nef.modules import affixes as affixes_embedder  # noqa: F401
 from allennlp_nef.modules import (  # noqa: F401
     attention_transforms,
     bounded_attention,
@@ -25,6 +24,6 @@ from allennlp_nef.tasks import (  # noqa: F401
 from allennlp_nef.training import (  # noqa: F401
     callbacks,
     initializers,
-    learning_rate_schedulers,
+    schedules,
     trainer,
 )

@@ -25,7 +25,7 @@ REFERENCE = {
         "qe.bitext.segments",
     ],
     "Tokenizers, indexers, embedders and the word aligner": [
-        *("data.tokenizers", "data.affixes", "modules.affixes"),
+        *("data.tokenizers", "data.affixes"),
         *(
             "pretrained.token_indexer",
             "pretrained.token_embedder",
@@ -52,7 +52,7 @@ REFERENCE = {
     ],
     "Training": [
         "training.trainer",
-        "training.learning_rate_schedulers",
+        "training.schedules",
         *("training.initializers", "training.callbacks"),
     ],
     "Predictors": [

@@ -9,15 +9,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from allennlp.commands.evaluate import Evaluate
 from allennlp.commands.train import Train, TrainModel
 from allennlp.common.checks import check_for_gpu
 from allennlp.data import Vocabulary
-from allennlp.models import archival
 
-from allennlp_nef.archives import checked_archive, load_archive_safely
+from allennlp_nef.archives import checked_archive, loading_safely
 from allennlp_nef.cli.arguments import add_trust, read_config
 from allennlp_nef.cli.outputs import check_outputs, files_of, is_stdout, print_lines, writing
 from allennlp_nef.errors import UserError, raised_in
@@ -88,8 +86,7 @@ def train(args: argparse.Namespace, run: Run) -> None:
     if not (is_new or args.recover or args.force):
         raise UserError(f"{folder}: not empty ({_advice(folder)})")
     try:
-        # A config may start from another model: `from_archive`, `_pretrained`.
-        with patch.object(archival, "load_archive", load_archive_safely):
+        with loading_safely():  # a config may start from another model
             run(args)
     except BaseException as error:
         if is_new and not any(folder.glob("*.th")) and not raised_in(error, TrainModel.run):

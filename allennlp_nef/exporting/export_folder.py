@@ -156,12 +156,12 @@ def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
     table = vocab.get_token_to_index_vocabulary
     if type(indexer) is WordPiecesIndexer:
         return {"unknown_piece": indexer.tokenizer.unk_token_id}
-    if type(indexer) is AffixesIndexer and not indexer._case:
+    if type(indexer) is AffixesIndexer:
         sides = {"prefixes": indexer._prefixes, "suffixes": indexer._suffixes}
         return {side: list(map(table, namespaces)) for side, namespaces in sides.items()}
     is_plain = type(indexer) is SingleIdTokenIndexer and indexer._feature_name == "text"
     if not is_plain or indexer.namespace is None or indexer._start_tokens or indexer._end_tokens:
-        raise unsupported(name, indexer, "single_id, affixes without case, or word_pieces")
+        raise unsupported(name, indexer, "single_id, affixes or word_pieces")
     return {"words": table(indexer.namespace), "lowercase": indexer.lowercase_tokens}
 
 

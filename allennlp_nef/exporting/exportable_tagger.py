@@ -15,9 +15,9 @@ from allennlp.nn.util import get_text_field_mask
 from torch import Tensor
 from torch.nn.functional import linear
 
+from allennlp_nef.data.affixes import AffixesEmbedder
 from allennlp_nef.errors import UserError
 from allennlp_nef.models.nef_tagger import NefTagger
-from allennlp_nef.modules.affixes import AffixesEmbedder
 from allennlp_nef.modules.attention_transforms import ConstrainedSoftmaxTransform, SoftmaxTransform
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
@@ -272,9 +272,10 @@ class ExportableSketching(torch.nn.Module):
         p = linear(windows(inputs, size), decoder.input_weight, decoder.bias)
         single = decoder.sketch_update == "single"
         if isinstance(num_steps, int):
-            sketches = sketch(
-                p, weight, vector, self._attention, mask, num_steps, size, single
-            ).sketches
+            active = [mask.size(0)] * num_steps
+            *_, (_, sketches) = sketch(
+                p, weight, vector, self._attention, mask, active, size, single
+            )
             return decoder._output(inputs, sketches)
         from torch._higher_order_ops import while_loop
 

@@ -3,6 +3,8 @@
 import torch
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
+from allennlp_nef.options import check_numbers
+
 
 @LearningRateScheduler.register("inverse_time")
 class InverseTime(LearningRateScheduler):
@@ -16,10 +18,11 @@ class InverseTime(LearningRateScheduler):
     optimizer : `torch.optim.Optimizer`
         The trainer supplies it.
     rate : `float`
-        rho.
+        rho, at least 0.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, rate: float, last_epoch: int = -1) -> None:
+        check_numbers(0, rate=rate)
         self.rate = rate
         super().__init__(optimizer, last_epoch)
 
