@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 ERROR = "error"
-# The fields of answers that become columns, by the task of the model.
-FIELDS = {
-    "tags": ("tokens", "tags", "probabilities", "uncertain", "offsets"),
-    "chunks": ("tokens", "tags", "probabilities", "spans", "offsets"),
-    "word_qe": (
-        *("tokens", "tags", "bad_probabilities", "threshold", "threshold_from", "alignments"),
-        *("alignments_from", "spans", "hter", "expected_bad_share", "source_bad_probabilities"),
-        *("offsets", "checks"),
-    ),
-}
 
 
 class Tagger:
@@ -95,7 +85,8 @@ class Tagger:
         names = [name for name in self.predictor.fields if name not in self.predictor.options]
         self.inputs = {name: (columns or {}).get(name, name) for name in names}
         """The column of each field of a request."""
-        known = FIELDS[self.predictor.task]
+        self.types = self.predictor.answer_fields
+        known = [name for name in self.types if name not in self.predictor.required]
         self.fields = known if fields is None else fields
         for option, given, allowed in (
             ("columns", columns or (), names),
@@ -117,7 +108,7 @@ class Tagger:
         answers = self.answers(self.rows_of(batch))
         new = [*self.new_fields(names), ERROR]
         columns = {name: [answer.get(name) for answer in answers] for name in new}
-        return with_columns(batch, columns, self.predictor.task)
+        return with_columns(batch, columns, self.types)
 
     def rows_of(self, batch: Any) -> list[dict[str, Any]]:
         """Returns the columns of requests, as rows."""
@@ -161,7 +152,7 @@ def _plain(value: Any) -> Any:
     return None if is_missing else value
 
 
-def with_columns(batch: Any, columns: Mapping[str, list[Any]], task: str) -> Any:
+def with_columns(batch: Any, columns: Mapping[str, list[Any]], types: Mapping[str, Any]) -> Any:
     """Adds columns to a batch or replaces them. The types in an Arrow table do not depend on the values."""
     if not hasattr(batch, "column_names"):
         arrays = {name: numpy.empty(len(values), dtype=object) for name, values in columns.items()}
@@ -170,31 +161,19 @@ def with_columns(batch: Any, columns: Mapping[str, list[Any]], task: str) -> Any
         return {**batch, **arrays} if isinstance(batch, Mapping) else batch.assign(**arrays)
     import pyarrow
 
-    types = arrow_types(task)
     batch = batch.drop_columns([name for name in columns if name in batch.column_names])
     for name, values in columns.items():
-        batch = batch.append_column(name, pyarrow.array(values, types.get(name, pyarrow.string())))
+        column = pyarrow.array(values, arrow_type(types.get(name, str)))
+        batch = batch.append_column(name, column)
     return batch
 
 
-def arrow_types(task: str) -> dict[str, "pyarrow.DataType"]:
-    """Returns the types of the columns that are not strings."""
+def arrow_type(kind: Any) -> "pyarrow.DataType":
+    """Returns the Arrow type of a field: see `allennlp_nef.predictors.answers.ANSWER`."""
     import pyarrow
 
-    text, number, count = pyarrow.string(), pyarrow.float64(), pyarrow.int64()
-    pairs = pyarrow.list_(pyarrow.list_(count))
-    kind = "severity" if task == "word_qe" else "type"
-    span = {"start": count, "end": count, kind: text, "text": text, "probability": number}
-    finding = {"kind": text, "start": count, "end": count, "message": text}
-    return {
-        **dict.fromkeys(("tokens", "tags"), pyarrow.list_(text)),
-        **dict.fromkeys(
-            ("probabilities", "bad_probabilities", "source_bad_probabilities"),
-            pyarrow.list_(number),
-        ),
-        **dict.fromkeys(("threshold", "hter", "expected_bad_share"), number),
-        **dict.fromkeys(("alignments", "offsets"), pairs),
-        "uncertain": pyarrow.list_(count),
-        "spans": pyarrow.list_(pyarrow.struct(list(span.items()))),
-        "checks": pyarrow.list_(pyarrow.struct(list(finding.items()))),
-    }
+    if isinstance(kind, list):
+        return pyarrow.list_(arrow_type(kind[0]))
+    if isinstance(kind, dict):
+        return pyarrow.struct([(name, arrow_type(each)) for name, each in kind.items()])
+    return {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}[kind]

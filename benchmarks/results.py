@@ -49,7 +49,7 @@ from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.qe.calibration import (
     LabeledWords,
-    bad_probabilities,
+    bad_words,
     fit,
     labeled_words,
     scores_of,
@@ -188,7 +188,7 @@ def score_calibrated(run: Run, study: Study) -> dict[str, dict[str, Part]]:
 
 def confusion_matrices(words: LabeledWords, temperature: float, threshold: float) -> numpy.ndarray:
     """The counts of `word_qe_scores` of each sentence: (sentences, 4)."""
-    bad, is_bad = bad_probabilities(words, temperature)
+    bad, is_bad = bad_words(words, temperature)
     counts = numpy.zeros((words.sentences.max() + 1, 4), dtype=int)
     numpy.add.at(counts, (words.sentences, 2 * ~is_bad + ~(bad >= threshold)), 1)
     return counts

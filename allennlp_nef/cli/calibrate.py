@@ -106,7 +106,7 @@ def calibrate(
         calibration = calibrate_model(predictor, data, maximize)
         options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
         copy_archive(path, draft, {**config["model"], **options})
-    return {"archive": archive, "data": data, "output": output, **calibration.to_json()}
+    return {"archive": archive, "data": data, "output": output, **vars(calibration)}
 
 
 def as_text(results: Mapping[str, Any]) -> str:

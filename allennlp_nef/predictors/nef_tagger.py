@@ -24,7 +24,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder, 
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.modules.traces import SentenceTrace
 from allennlp_nef.pages.document import frame_of
-from allennlp_nef.predictors.answers import REQUEST, sentence_of, tagger_answer
+from allennlp_nef.predictors.answers import ANSWER, REQUEST, sentence_of, tagger_answer
 from allennlp_nef.predictors.base import Item, NefPredictor
 from allennlp_nef.predictors.requests import Check
 from allennlp_nef.pretrained.transformer import PretrainedTransformer
@@ -63,6 +63,8 @@ class TaggingPredictor(NefPredictor):
     """
 
     _model: NefTagger
+    answer_fields: Mapping[str, Any]
+    """The fields of answers with their types, as in `answers.ANSWER`."""
     tagged_field: ClassVar[str] = "tokens"
     """The text field whose words are tagged."""
 
@@ -89,7 +91,7 @@ class TaggingPredictor(NefPredictor):
     def description(self) -> JsonDict:
         """Returns the description of the model: `task`; `title`, such as "NEF-F csoftmax, N = 5"; the name of the
         `pretrained_encoder`, or null; `labels` and their `colors`; `step_name`, what a row of a trace is, or null if
-        the model has no trace; and `max_tokens`."""
+        the model has no trace; `answer_fields`, the names of the fields of answers; and `max_tokens`."""
         labels = self._model.tag_head.labels
         return {
             **super().description(),
@@ -98,6 +100,7 @@ class TaggingPredictor(NefPredictor):
             "labels": labels,
             "colors": tag_colors(labels),
             "step_name": step_name_of(self._model),
+            "answer_fields": [*self.answer_fields],
         }
 
     def with_trace(self, answer: JsonDict, item: Item) -> JsonDict:
@@ -183,6 +186,8 @@ class NefTaggerPredictor(TaggingPredictor):
     ) -> None:
         super().__init__(model, dataset_reader, **options)
         self.task = "chunks" if self._model.has_chunks else "tags"
+        other = "uncertain" if self._model.has_chunks else "spans"
+        self.answer_fields = {name: kind for name, kind in ANSWER.items() if name != other}
         self.set_options(min_probability=min_probability)
         self.tokenizer = dataset_reader.tokenizer
         if tokenizer is not None:
@@ -198,7 +203,9 @@ class NefTaggerPredictor(TaggingPredictor):
         return self._trace_of(self.request_of(sentence))
 
     def request_of(self, value: Any) -> JsonDict:
-        return {"tokens": value} if isinstance(value, list) else super().request_of(value)
+        return (
+            {"tokens": [*value]} if isinstance(value, list | tuple) else super().request_of(value)
+        )
 
     def to_item(self, request: dict[str, Any]) -> Item:
         split = partial(split_text, tokenizer=self.tokenizer)

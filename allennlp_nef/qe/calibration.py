@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy
@@ -13,9 +13,9 @@ from allennlp.data import Instance
 from allennlp_nef.data.fields import UNSEEN
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.predictors.base import Item
-from allennlp_nef.qe.layouts import BAD, OK, bad_ids_of
+from allennlp_nef.qe.answers import bad_probabilities
+from allennlp_nef.qe.layouts import BAD, OK
 from allennlp_nef.qe.metrics import (
-    Bins,
     best_threshold,
     calibration_bins,
     expected_calibration_error,
@@ -58,11 +58,6 @@ class Calibration:
     after: dict[str, float]
     cross_fitted: dict[str, float]
     """The mean of two fits, each on half of the sentences and scored on the other half: an estimate for new data."""
-    bins: tuple[Bins, Bins]
-    """The probability of BAD and its frequency, before and after: see `calibration_bins`."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "bins"}
 
 
 def with_temperature(probabilities: numpy.ndarray, temperature: float) -> numpy.ndarray:
@@ -104,24 +99,20 @@ def fit(words: LabeledWords, objective: str = "mcc") -> tuple[float, float]:
     own = words.probabilities[numpy.arange(len(words.gold)), words.gold.clip(min=0)]
     possible = (words.gold >= 0) & (own > 0)  # constraints of a CRF can rule out the gold label
     temperature = fit_temperature(words.probabilities[possible], words.gold[possible])
-    bad, is_bad = bad_probabilities(words, temperature)
+    bad, is_bad = bad_words(words, temperature)
     return temperature, best_threshold(bad, is_bad, objective)[0]
 
 
-def bad_probabilities(
-    words: LabeledWords, temperature: float
-) -> tuple[numpy.ndarray, numpy.ndarray]:
+def bad_words(words: LabeledWords, temperature: float) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Returns the calibrated probability of BAD of each word, and whether it is BAD; severities count as BAD."""
     table = with_temperature(words.probabilities, temperature)
-    return table[:, bad_ids_of(words.labels)].sum(1).clip(max=1), words.gold != words.labels.index(
-        OK
-    )
+    return bad_probabilities(table, words.labels), words.gold != words.labels.index(OK)
 
 
 def scores_of(words: LabeledWords, temperature: float, threshold: float) -> dict[str, float]:
     """Returns `word_qe_scores`; `ece`, the expected calibration error of the probability of BAD; and `tagged_share` and
     `gold_share`, the shares of words that are tagged BAD and that are BAD."""
-    bad, is_bad = bad_probabilities(words, temperature)
+    bad, is_bad = bad_words(words, temperature)
     is_tagged = bad >= threshold
     counts = numpy.bincount(2 * ~is_bad + ~is_tagged, minlength=4)
     return {
@@ -153,10 +144,6 @@ def calibrate(
         before=scores_of(words, *old),
         after=scores_of(words, temperature, threshold),
         cross_fitted={name: (crossed[0][name] + crossed[1][name]) / 2 for name in crossed[0]},
-        bins=(
-            calibration_bins(*bad_probabilities(words, old[0])),
-            calibration_bins(*bad_probabilities(words, temperature)),
-        ),
     )
 
 

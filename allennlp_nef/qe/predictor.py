@@ -16,6 +16,7 @@ from allennlp_nef.predictors.nef_tagger import ShownTrace, TaggingPredictor
 from allennlp_nef.predictors.requests import Check
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.qe.answers import (
+    ANSWER,
     REQUEST,
     REQUIRED,
     bad_probabilities,
@@ -99,6 +100,7 @@ class WordQePredictor(TaggingPredictor):
     tagged_field = "target"
     fields: Mapping[str, Check] = REQUEST
     required = REQUIRED
+    answer_fields = ANSWER
     _model: WordQeTagger
     _dataset_reader: WmtWordQeReader
 

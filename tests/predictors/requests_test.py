@@ -103,6 +103,7 @@ class TestDescription:
             "pretrained_encoder": None,
             "labels": ["O", "B-PER", "I-PER", "B-LOC"],
             "step_name": "step",
+            "answer_fields": ["tokens", "tags", "probabilities", "spans", "offsets"],
             "max_tokens": 9,
         }
 

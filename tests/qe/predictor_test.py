@@ -270,6 +270,7 @@ def test_trace_and_description(predictor):
     assert description["threshold"] == pytest.approx(1 / 6)
     assert set(description) == {
         *("task", "title", "labels", "colors", "step_name", "max_tokens", "threshold"),
+        "answer_fields",
         *("has_aligner", "fields", "pretrained_encoder"),
     }
     assert description["fields"] == ["source", "target", "alignments"]
