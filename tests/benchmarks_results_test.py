@@ -64,6 +64,13 @@ def test_data_that_are_missing_or_ambiguous(results, tmp_path):
             results.find_data(study, tmp_path, language)
 
 
+def test_the_predicted_score_is_one_that_answers_have(results):
+    from studies import HTER
+
+    assert HTER.predicted({"hter": 0.3, "expected_bad_share": 0.2}) == [0.3]
+    assert HTER.predicted({"expected_bad_share": 0.2}) == [0.2]
+
+
 @pytest.mark.slow
 def test_a_study_from_training_to_tables(tmp_path):
     command = [sys.executable, "benchmarks/results.py", "thresholds", "--data", "fixtures/qe"]

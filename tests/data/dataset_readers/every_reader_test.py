@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,26 @@ def test_a_sentence_without_words_is_an_error():
 
     with pytest.raises(DataFormatError, match="x.txt: sentence 2: expected words"):
         list(Reader().read("x.txt"))
+
+
+@every_reader
+def test_a_pipe_loses_no_sentence(name, tmp_path):
+    """Such as `<(zcat x.conll.gz)`. It can be read only once."""
+    file = Path(write(tmp_path, name, [3] * 2000))
+    pipe = tmp_path / "pipe" / file.name
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[file.read_bytes()], daemon=True)
+    writer.start()
+    assert numbers_of(make(name).read(str(pipe))) == list(range(2000))
+
+
+@pytest.mark.parametrize("name", ["conll_tags", "conllu_tags", "conllu_trees"])
+def test_columns_of_a_pipe_cannot_be_copied(name, tmp_path):
+    os.mkfifo(tmp_path / "x")
+    record = Sentence(["a"], path=str(tmp_path / "x"), lines=[3])
+    with pytest.raises(DataFormatError, match=f"{tmp_path}/x:3: "):
+        make(name).reread(record)
 
 
 @every_reader
