@@ -6,9 +6,8 @@ import os
 import socket
 import sys
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from filelock import FileLock
@@ -74,26 +73,34 @@ def offline(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def allennlp():
+def plugins_once():
+    """AllenNLP looks for plugins once. It takes longer than most commands, each of which does it."""
+    from allennlp import commands
+    from allennlp.common import plugins
+
+    import_once = cache(plugins.import_plugins)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (commands, plugins):
+            patch.setattr(module, "import_plugins", import_once)
+        yield
+
+
+@pytest.fixture(scope="session")
+def allennlp(plugins_once):
     """`allennlp(*arguments)`: AllenNLP's command line, run in the checkout and in this process."""
     from allennlp import commands
-    from allennlp.common.plugins import import_plugins
-
-    # AllenNLP looks for the modules of all plugins in each call, which takes longer than most commands.
-    import_once = lru_cache(maxsize=None)(import_plugins)
 
     def run(*arguments):
         with restored():
             os.chdir(str(ROOT))
             sys.argv = ["allennlp", *map(str, arguments)]
-            with patch.object(commands, "import_plugins", import_once):
-                commands.main(prog="allennlp")
+            commands.main(prog="allennlp")
 
     return run
 
 
 @pytest.fixture
-def nef(monkeypatch):
+def nef(monkeypatch, plugins_once):
     """`nef(*arguments)`: runs `allennlp-nef` in this process, and returns its exit status."""
     from allennlp_nef.cli.program import run
 
