@@ -76,11 +76,12 @@ def offline(monkeypatch):
 def plugins_once():
     """AllenNLP looks for plugins once. It takes longer than most commands, each of which does it."""
     from allennlp import commands
+    from allennlp.commands import train
     from allennlp.common import plugins
 
     import_once = cache(plugins.import_plugins)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (commands, plugins):
+        for module in (commands, train, plugins):
             patch.setattr(module, "import_plugins", import_once)
         yield
 

@@ -35,7 +35,7 @@ def config(folder, **overrides):
     )
     trainer = {
         "type": "nef",
-        "num_epochs": 4,
+        "num_epochs": 3,
         "cuda_device": -1,
         "validation_metric": "-loss",
         "optimizer": {"type": "adam", "lr": 0.05},
@@ -75,6 +75,10 @@ def run_in_child(values, folder, prepare=None, recover=False):
             prepare()
         run(values, folder, recover)
 
+    if "distributed" in values:  # what each process would import again
+        import torch._dynamo
+
+        train.import_plugins()
     process = get_context("fork").Process(target=child)
     process.start()
     process.join()
