@@ -35,14 +35,15 @@ TAGGERS = {
             "model.tag_head.label_weights": {"BAD": 3},
         },
     ),
-    "transformer": ("qe_nef_f_transformer", {"dataset_reader.eos": True, "model.threshold": 0.4}),
-    "transformer that aligns": (
+    "transformer": (
         "qe_nef_f_transformer",
         {
             "dataset_reader.aligner": False,
+            "dataset_reader.eos": True,
             "model.pair_embedder.alignment_layer": 1,
             "model.sentence_score": {},
             "model.temperature": 1.5,
+            "model.threshold": 0.4,
         },
     ),
     # Not to be exported.
