@@ -52,15 +52,14 @@ def transformer(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def exported(transformer, tmp_path_factory):
+def exported(transformer, made_once):
     """`exported(name)`: the predictor of a tagger, words that it knows and the folder of its export."""
 
     @cache
     def export(name):
         predictor, words = tagger_of(name, transformer)
-        folder = tmp_path_factory.mktemp("exported") / name
-        write_folder(predictor, folder, int8=name == "crf")
-        return predictor, words, folder
+        write = partial(write_folder, predictor, int8=name == "crf")
+        return predictor, words, made_once(f"exported {name}", write)
 
     return export
 

@@ -5,6 +5,7 @@ import os
 import signal
 from copy import deepcopy
 from functools import partial
+from importlib import import_module
 from multiprocessing import get_context
 from unittest.mock import patch
 
@@ -35,7 +36,7 @@ def config(folder, **overrides):
     )
     trainer = {
         "type": "nef",
-        "num_epochs": 3,
+        "num_epochs": 4,
         "cuda_device": -1,
         "validation_metric": "-loss",
         "optimizer": {"type": "adam", "lr": 0.05},
@@ -76,8 +77,7 @@ def run_in_child(values, folder, prepare=None, recover=False):
         run(values, folder, recover)
 
     if "distributed" in values:  # what each process would import again
-        import torch._dynamo
-
+        import_module("torch._dynamo")
         train.import_plugins()
     process = get_context("fork").Process(target=child)
     process.start()
