@@ -15,14 +15,17 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import IO, Any
+from unittest.mock import patch
 
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
+from allennlp.models import archival
 from allennlp.models.archival import Archive, load_archive
 from allennlp.nn.util import read_state_dict
 from allennlp.predictors import Predictor
@@ -42,6 +45,11 @@ _LOADING_ERRORS = (
 )
 _checked: ContextVar[str] = ContextVar("checked", default="")
 """The archive being loaded, whose code must not run."""
+_lock = Lock()
+_loads = 0
+"""How many archives are being loaded, in all threads."""
+_resolve_class_name: Any = None
+"""AllenNLP's own method, while archives are being loaded."""
 
 
 def load_predictor(
@@ -75,21 +83,40 @@ def load_predictor(
     `UserError`: no such archive. `ArchiveError`: an archive that is damaged, that was saved by another version of this
     package, or that would run code. `ConfigurationError`: an invalid option.
     """
-    archive = load_archive_safely(path, cuda_device, trust=trust, overrides=overrides)
+    archive = load_archive_safely(path, cuda_device, overrides, trust=trust)
     return Predictor.from_archive(archive, name or "", extra_args=options)
 
 
 def load_archive_safely(
-    path: str,
+    archive_file: str | PathLike,
     cuda_device: int = -1,
+    overrides: str | dict[str, Any] = "",
+    weights_file: Any = None,
     *,
     trust: bool = False,
-    overrides: str | dict[str, Any] = "",
 ) -> Archive:
-    """Loads an archive. For parameters and errors, see `load_predictor`."""
+    """AllenNLP's `load_archive`, with safety checks. For parameters and errors, see `load_predictor`."""
     check_for_gpu(cuda_device)
-    with checked_archive(path, trust=trust) as folder:
-        return load_archive(folder, cuda_device, overrides)
+    with checked_archive(os.fspath(archive_file), trust=trust) as folder:
+        return load_archive(folder, cuda_device, overrides, weights_file)
+
+
+@contextmanager
+def loading_safely() -> Iterator[None]:
+    """Checks every archive that AllenNLP loads for a config: `from_archive`, `_pretrained`, `pretrained`."""
+    with (
+        patch.object(archival, "load_archive", load_archive_safely),
+        patch.object(archival, "extracted_archive", _unpacked),
+    ):
+        yield
+
+
+@contextmanager
+def _unpacked(archive: str, cleanup: bool = True) -> Iterator[str]:
+    """AllenNLP's `extracted_archive`, safely. The folder is always removed."""
+    with TemporaryDirectory(prefix="archive-") as folder:
+        unpack(archive, folder)
+        yield folder
 
 
 @contextmanager
@@ -109,7 +136,7 @@ def checked_archive(path: str, *, trust: bool = False) -> Iterator[str]:
                 file, folder = folder, stack.enter_context(TemporaryDirectory(prefix="archive-"))
                 unpack(file, folder)
             check_config(folder, path)
-            stack.callback(_checked.reset, _checked.set(path))
+            stack.enter_context(_checking_names(path))
         try:
             yield folder
         except Exception as error:
@@ -205,18 +232,34 @@ def _is_address(value: Any) -> bool:
     return isinstance(value, str) and bool(re.search(r"[A-Za-z][\w+.-]*:\s*/\s*/", value))
 
 
-_resolve_class_name = vars(Registrable)["resolve_class_name"].__func__
+@contextmanager
+def _checking_names(archive: str) -> Iterator[None]:
+    """Rejects components of AllenNLP that would run code, while this thread loads an archive.
+
+    The check is installed while any thread loads an archive.
+    """
+    global _loads, _resolve_class_name
+    token = _checked.set(archive)
+    with _lock:
+        if not _loads:
+            _resolve_class_name = vars(Registrable)["resolve_class_name"]
+            Registrable.resolve_class_name = classmethod(_resolve_safely)  # type: ignore[assignment]
+        _loads += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _loads -= 1
+            if not _loads:
+                Registrable.resolve_class_name = _resolve_class_name  # type: ignore[method-assign]
+        _checked.reset(token)
 
 
-@wraps(_resolve_class_name)
 def _resolve_safely(cls: type, name: str) -> Any:
     archive = _checked.get()
     if archive and ("." in name or name in REJECTED):
         raise ArchiveError(f"{archive}: rejected the component {quote(name)}{HINT}")
-    return _resolve_class_name(cls, name)
-
-
-Registrable.resolve_class_name = classmethod(_resolve_safely)  # type: ignore[assignment]
+    return _resolve_class_name.__func__(cls, name)
 
 
 def copy_archive(path: str, output: Path, model: Mapping[str, Any]) -> None:

@@ -5,13 +5,14 @@
 Each worker loads the model and answers one request at a time.
 """
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from allennlp_nef.archives import load_predictor
 from allennlp_nef.data.files import parse_json
-from allennlp_nef.errors import UserError, require_extra
+from allennlp_nef.errors import UserError, quote, require_extra
 from allennlp_nef.predictors.base import NefPredictor
 from allennlp_nef.resources import folders
 
@@ -54,18 +55,26 @@ def create_app(
         The number of torch threads in this process. With more than one, workers can hang if they are forked from a
         process that has already used threads, as with `gunicorn --preload`.
     page : `str`, optional (default = `None`)
-        A folder with another page.
+        A folder with another page, `index.html`.
     options
         See `load_predictor`, such as `cuda_device` or `max_tokens`.
 
     # Raises
 
-    `UserError`: see `load_predictor`; also if the predictor is not one of this package's, or Flask is missing.
+    `UserError`: see `load_predictor`; also for a wrong limit or page, if the predictor is not one of this package's, or
+    if Flask is missing.
     """
     with require_extra("serve", "create_app"):
         from flask import Flask, request
         from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+    limits = {"max_bytes": max_bytes, "max_batch": max_batch, "max_words": max_words}
+    for name, value in {**limits, "threads": threads}.items():
+        if type(value) is not int or value < 1:
+            raise UserError(f"{name}: expected an integer of at least 1, got {quote(value)}")
+    folder = os.path.abspath(page or folders()["pages"])  # Flask's paths begin at its module
+    if not os.path.isfile(os.path.join(folder, "index.html")):
+        raise UserError(f"{page}: expected a folder with an index.html")
     torch.set_num_threads(threads)
     predictor = load_predictor(archive, **options)
     if not isinstance(predictor, NefPredictor):
@@ -74,7 +83,7 @@ def create_app(
         raise UserError(
             "threshold: expected a number, because a server answers requests one by one"
         )
-    app = Flask(__name__, static_folder=page or str(folders()["pages"]), static_url_path="")
+    app = Flask(__name__, static_folder=folder, static_url_path="")
     app.config["MAX_CONTENT_LENGTH"] = max_bytes
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
 

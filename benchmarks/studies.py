@@ -8,6 +8,7 @@ from allennlp.data import Instance
 
 from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, Scorer
+from allennlp_nef.qe.answers import risk_of
 from allennlp_nef.qe.metrics import WORD_QE
 
 
@@ -22,7 +23,7 @@ class Labels(NamedTuple):
     """What the trivial baseline looks at to choose each label of an instance."""
 
 
-def metadata(instance: Instance) -> dict[str, Any]:
+def metadata(instance: Instance) -> Any:
     instance_field: Any = instance["metadata"]
     return instance_field.metadata
 
@@ -35,7 +36,7 @@ def arcs(heads: list[int], labels: list[str]) -> list[str]:
 
 
 WORDS = Labels(
-    gold=lambda instance: metadata(instance)["tags"],
+    gold=lambda instance: metadata(instance).tags,
     predicted=lambda answer: answer["tags"],
     keys=lambda instance: metadata(instance)["words"],
 )
@@ -49,7 +50,7 @@ RELATEDNESS = Labels(
 )
 HTER = Labels(
     gold=lambda instance: [float(instance["sentence_score"].tensor)],
-    predicted=lambda answer: [answer["sentence_score"]],
+    predicted=lambda answer: [risk_of(answer)],
 )
 TREES = Labels(
     gold=lambda instance: arcs(instance["head_indices"].labels, instance["head_tags"].labels),

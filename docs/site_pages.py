@@ -15,16 +15,17 @@ OUTSIDE = {
 }
 # The modules of the reference, by section.
 REFERENCE = {
-    "Python": ["allennlp_nef.load", "archives", "serving", "corpora.tagger"],
+    "Python": ["allennlp_nef.load", "archives", "serving", "corpora"],
     "Dataset readers": [
-        *(f"data.dataset_readers.{name}" for name in ("conll_tags", "conllu", "labeled_sentences")),
-        *("data.dataset_readers.sentence_pairs", "qe.reader", "data.dataset_readers.base"),
+        *("data.dataset_readers.conll_tags", "data.dataset_readers.conllu"),
+        *("qe.reader", "data.dataset_readers.base"),
     ],
     "Files of quality estimation": [
-        *("qe.files", "qe.layouts", "qe.spans", "qe.bitext", "qe.bitext.segments"),
+        *("qe.files", "qe.layouts", "qe.spans", "qe.bitext", "qe.bitext.reading"),
+        "qe.bitext.segments",
     ],
     "Tokenizers, indexers, embedders and the word aligner": [
-        *("data.tokenizers", "data.affixes", "modules.affixes"),
+        *("data.tokenizers", "data.affixes"),
         *(
             "pretrained.token_indexer",
             "pretrained.token_embedder",
@@ -38,13 +39,12 @@ REFERENCE = {
         "modules.seq2seq_encoders.label_attention",
         "modules.seq2seq_encoders.position_aware_self_attention",
         "modules.seq2seq_encoders.dropout",
-        *("modules.seq2vec_encoders", "modules.tree_encoders", "modules.traces"),
+        "modules.traces",
         "modules.seq2seq_encoders.traced_encoder",
     ],
     "Attention": ["modules.attention_transforms", "modules.bounded_attention"],
     "Models and tag heads": [
-        *("models.nef_tagger", "qe.model", "modules.tag_heads", "models.sentence_pair"),
-        *("models.tree_lstm", "models.arc_mlp_parser"),
+        *("models.nef_tagger", "qe.model", "modules.tag_heads"),
     ],
     "Metrics": [
         *("metrics.conlleval", "metrics.tag_accuracy", "metrics.correlations"),
@@ -52,15 +52,16 @@ REFERENCE = {
     ],
     "Training": [
         "training.trainer",
-        "training.learning_rate_schedulers",
+        "training.schedules",
         *("training.initializers", "training.callbacks"),
     ],
     "Predictors": [
-        *("predictors.base", "predictors.tagging", "predictors.nef_tagger", "qe.predictor"),
-        *("predictors.sentence_classifier", "predictors.sentence_pair", "predictors.tree_lstm"),
-        "predictors.dependency_parser",
+        *("predictors.base", "predictors.nef_tagger", "qe.predictor"),
     ],
-    "Functions": ["nn.constrained_softmax", "nn.constrained_sparsemax", "nn.crf", "nn.eisner"],
+    "Other tasks": [
+        *("tasks.sentence_classes", "tasks.sentence_pairs", "tasks.dependency_parsing"),
+    ],
+    "Functions": ["nn.constrained_softmax", "nn.constrained_sparsemax", "nn.crf"],
 }
 LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)]*)?\)")
 

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from allennlp_nef import load
+from allennlp_nef.qe.answers import risk_of
 from allennlp_nef.qe.predictor import WordQePredictor
 
 
@@ -83,11 +84,6 @@ def changes(intact: Sequence[str], damaged: Sequence[str]) -> tuple[list[int], l
     return places
 
 
-def score_of(answer: dict[str, Any]) -> float:
-    """The HTER of a translation, or what the model predicts in its place."""
-    return answer.get("hter", answer["expected_bad_share"])
-
-
 def is_marked(answer: dict[str, Any], places: Iterable[int], threshold: float) -> bool:
     """Whether one of the words is BAD."""
     bad = answer["bad_probabilities"]
@@ -99,11 +95,11 @@ def columns_of(
 ) -> tuple[float, ...]:
     """The columns of the table for the answers to an intact and a damaged translation."""
     places = changes(before["tokens"], after["tokens"])
-    difference = score_of(after) - score_of(before)
+    difference = risk_of(after) - risk_of(before)
     worse = 0.5 if difference == 0 else float(difference > 0)
     marked = is_marked(after, places[1], threshold)
     is_found = len(after["checks"]) > len(before["checks"])
-    row = worse, score_of(after) > high, marked, is_marked(before, places[0], threshold)
+    row = worse, risk_of(after) > high, marked, is_marked(before, places[0], threshold)
     return (*row, max(worse, is_found), marked or is_found)
 
 
@@ -146,7 +142,7 @@ def main() -> None:
     print(
         f"threshold {threshold:.4f}: {marked:.0%} of {len(intact)} intact have a mark, {words:.1%} of their words"
     )
-    high = float(numpy.quantile([*map(score_of, intact)], 0.95))
+    high = float(numpy.quantile([*map(risk_of, intact)], 0.95))
     print("| damage | number | worse | high | marked | before | worse, checks | marked, checks |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     table = defaultdict(list)

@@ -7,10 +7,10 @@ FOLDER has the data:
 
     qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with train.*, dev.* and test20.*;
                        wmt22-en-cs/, -en-ja/, -km-en/ and -ps-en/ with dev.*, four more pairs of MLQE-PE; errors/1/ and
-                       errors/2/, the output of synthetic_errors.py (`allennlp-nef card` has the commands)
+                       errors/2/, the output of synthetic_errors.py (`allennlp-nef models` has the commands)
     ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-train.iob2 and so on, with the sets dev and test
     pos-multilingual   treebanks of Universal Dependencies: first/*.conllu, train/*.conllu, dev/*.conllu, test/*.conllu
-                       and zero-shot/*.conllu; the card lists them, their commits, licenses and numbers of sentences
+                       and zero-shot/*.conllu; `allennlp-nef models pos-multilingual` lists them
 
 On one thread, qe-multilingual takes five hours, the others take one. A model is scored on test sets as it comes with
 the package. Finished rounds are not repeated. `--check` compares the scores with those in the package and does not

@@ -487,7 +487,7 @@ def read_mlqe(args: argparse.Namespace) -> None:
     for lines, where in read_parallel(files):
         source, mt, post_edit = (lines[part].split() for part in ("src", "mt", "pe"))
         if source and mt and post_edit:
-            tags = split_tags(lines["tags"], mt, where["tags"], "target_and_gaps")
+            tags = split_tags(lines["tags"].split(), mt, where["tags"], "target_and_gaps")
             row = Translation(source, mt, tags, float(lines["hter"]) * len(mt))
             rows.append((row, post_edit))
     source_language = Language(codes[0], [row.source for row, _ in rows])

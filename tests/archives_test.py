@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from allennlp.models import load_archive
+from allennlp.common import Params, Registrable
+from allennlp.models import Model, load_archive
 from allennlp.models.archival import extracted_archive
+from allennlp.nn import Initializer
 
 from allennlp_nef import archives
 from allennlp_nef.archives import checked_archive, load_predictor, unpack
@@ -242,6 +244,17 @@ class TestTrust:
         assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 2
         assert not marker.exists() and not (tmp_path / "new").exists()
 
+    def test_training_takes_initial_weights_safely(self, nef, run, config, tmp_path):
+        members = [*members_of(run), member("../victim", b"")]
+        path = str(write_members(tmp_path / "model.tar.gz", members))
+        start = {"type": "pretrained", "weights_file_path": path}
+        config = with_value(config, "model.initializer", {"regexes": [[".*", start]]})
+        config |= {"train_data_path": str(ROOT / "fixtures/ner/dev.conll"), "trainer": {}}
+        config["data_loader"] = {"batch_size": 2}
+        (tmp_path / "config.jsonnet").write_text(json.dumps(config))
+        assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 2
+        assert not Path(tempfile.gettempdir(), "victim").exists()
+
     @pytest.mark.parametrize("place", ["model", "model.encoder"])
     def test_training_starts_from_another_model(self, nef, archive, config, tmp_path, place):
         path = str(archive())
@@ -261,6 +274,30 @@ class TestTrust:
         with checked_archive(str(run)), ThreadPoolExecutor(1) as pool:
             pool.submit(refused, path, marker, IMPORT).result()
             pool.submit(attack, path, marker).result()
+
+    def test_names_are_checked_only_while_archives_are_loaded(self, run, archive, config, marker):
+        """Two threads load archives; the first one ends first."""
+        original = vars(Registrable)["resolve_class_name"]
+        assert original.__func__.__module__ == "allennlp.common.registrable"
+        path = archive(config_json=with_value(config, "model.encoder", IMPORT))
+        with ThreadPoolExecutor(1) as pool:
+            first = checked_archive(str(run))
+            pool.submit(first.__enter__).result()
+            with checked_archive(str(run)):
+                pool.submit(first.__exit__, None, None, None).result()
+                with pytest.raises(ArchiveError):
+                    Model.by_name("os.system")
+                refused(path, marker, IMPORT)
+        assert vars(Registrable)["resolve_class_name"] is original
+
+    def test_trained_model_writes_no_file_outside_its_folder(self, run, tmp_path):
+        members = [*members_of(run), member("../victim", b"")]
+        path = write_members(tmp_path / "model.tar.gz", members)
+        before = {*Path(tempfile.gettempdir()).iterdir()}
+        options = {"type": "trained_model", "archive": str(path)}
+        with pytest.raises(ArchiveError):
+            Initializer.from_params(Params(options))
+        assert {*Path(tempfile.gettempdir()).iterdir()} == before
 
 
 class TestDamage:

@@ -23,7 +23,7 @@ assert not SequenceLabelField._already_warned_namespaces  # of all projects
 assert "allennlp_nef.qe.bitext" in sys.modules and "allennlp_nef.serving" in sys.modules
 """
 OPTIONAL = [
-    *("eflomal", "flask", "flask_cors", "gevent", "gunicorn", "lxml", "matplotlib", "onnx"),
+    *("flask", "flask_cors", "gevent", "gunicorn", "lxml", "matplotlib", "onnx"),
     *("onnxruntime", "onnxscript", "pandas", "pyarrow", "ray", "sacremoses"),
 ]
 

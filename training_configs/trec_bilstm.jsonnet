@@ -4,7 +4,6 @@ local embedding_dim = 100;
 local reader = {
   type: 'labeled_sentences',
   layout: 'trec',
-  fine_labels: false,  // true: the 50 fine classes
   token_indexers: { tokens: { type: 'single_id' } },
 };
 
@@ -16,7 +15,7 @@ local reader = {
   datasets_for_vocab_creation: ['train'],
   vocabulary: { min_count: { tokens: 2 } },  // words seen once are unknown
   model: {
-    type: 'basic_classifier',
+    type: 'sentence_classifier',
     text_field_embedder: {
       token_embedders: { tokens: { type: 'embedding', embedding_dim: embedding_dim } },
     },

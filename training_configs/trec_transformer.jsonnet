@@ -5,7 +5,7 @@ local reader = {
   type: 'labeled_sentences',
   layout: 'trec',
   token_indexers: {
-    tokens: { type: 'single_id' },  // `basic_classifier` needs it
+    tokens: { type: 'single_id' },  // `sentence_classifier` needs it
     transformer: { type: 'word_pieces', model_name: model_name },
   },
 };
@@ -17,7 +17,7 @@ local reader = {
   validation_data_path: 'fixtures/sentences/questions_dev.txt',
   datasets_for_vocab_creation: ['train'],
   model: {
-    type: 'basic_classifier',
+    type: 'sentence_classifier',
     text_field_embedder: {
       token_embedders: {
         tokens: { type: 'empty' },

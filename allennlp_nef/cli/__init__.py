@@ -7,7 +7,6 @@ work, and `run`, which calls that function with the command line options and yie
 COMMANDS = (
     "align-words",
     "calibrate",
-    "card",
     "check-data",
     "examples",
     "export",
@@ -15,7 +14,11 @@ COMMANDS = (
     "models",
     "options",
     "plot-sketches",
+    "predict",
     "review",
     "score-tags",
+    "serve",
     "tag-corpus",
 )
+REPLACED = ("predict", "serve")
+"""Commands that AllenNLP or allennlp-server have, too; the program `allennlp` keeps theirs."""

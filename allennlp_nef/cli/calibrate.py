@@ -7,15 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import (
-    ARCHIVE_HELP,
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_batches, add_trust, options_of
+from allennlp_nef.cli.outputs import (
     Column,
-    add_batches,
-    add_trust,
+    check_outputs,
+    files_of,
     is_stdout,
-    options_of,
     percent,
-    save_figure,
     table_text,
     writing,
 )
@@ -29,13 +27,12 @@ match the frequency of BAD, and the threshold on this probability with the highe
 archive with both values in its config; predict, evaluate and serve then use them.
 
     %(prog)s runs/qe_nef_f/model.tar.gz --output calibrated.tar.gz
-    %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --plot reliability.png
+    %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --maximize f1_mult
 
 Prints the scores on DEV before and after. The cross-fitted scores estimate performance on similar new data: two fits,
 each on half of the sentences and scored on the other half, then averaged. ECE is the expected calibration error of the
 probability of BAD.
 """
-FORMATS = (".png", ".svg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DEV", nargs="?", help="labeled data that the model was not trained on")
     add("--output", metavar="FILE", required=True, help="the new archive")
     add("--maximize", choices=("mcc", "f1_mult"), default="mcc", help="score to maximize")
-    add("--plot", metavar="FILE", help="write a reliability diagram (.png or .svg)")
     add("--json", action="store_true", help="print the numbers as JSON; scores are fractions of 1")
     add_batches(parser)
     add_trust(parser)
@@ -52,15 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     results = calibrate(**options_of(args, calibrate))
-    paths = list(filter(None, (args.output, args.plot)))
-    if any(map(is_stdout, paths)):
+    if is_stdout(args.output):
         return
     if args.json:
         yield json.dumps(results, indent=2)
         return
     yield as_text(results)
-    for path in paths:
-        yield f"wrote {path}"
+    yield f"wrote {args.output}"
 
 
 def calibrate(
@@ -69,7 +63,6 @@ def calibrate(
     *,
     output: str,
     maximize: str = "mcc",
-    plot: str | None = None,
     batch_size: int = 64,
     cuda_device: int = -1,
     trust: bool = False,
@@ -88,36 +81,30 @@ def calibrate(
 
     `UserError`: an invalid option, an archive for another task, or data without gold tags of both kinds.
     """
+    from allennlp.common.file_utils import cached_path
+
     from allennlp_nef.archives import copy_archive, load_archive_safely
     from allennlp_nef.qe.calibration import calibrate_model
     from allennlp_nef.qe.model import WordQeTagger
     from allennlp_nef.qe.predictor import WordQePredictor
 
-    if plot is not None and not plot.endswith(FORMATS):
-        raise UserError(f"--plot: expected a .png or .svg file, got {plot!r}")
-    path = archive_path(archive)
+    path = str(cached_path(archive_path(archive)))
     path = os.path.join(path, "model.tar.gz") if os.path.isdir(path) else path
-    loaded = load_archive_safely(path, cuda_device, trust=trust)
-    model, config = loaded.model, loaded.config.as_dict(quiet=True)
-    if not isinstance(model, WordQeTagger):
-        raise UserError(f"{archive}: expected a model of type word_qe_tagger")
-    data = config.get("validation_data_path") if data is None else data
-    if data is None:
-        raise UserError("expected labeled data (DEV), since the config has no validation_data_path")
-    reader: Any = loaded.validation_dataset_reader
-    predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
-    calibration = calibrate_model(predictor, data, maximize)
-    if plot is not None:
-        from allennlp_nef.figures._reliability_diagram import reliability_plot
-
-        errors = (calibration.before["ece"], calibration.after["ece"])
-        series = list(zip(calibration.bins, errors))
-        figure = reliability_plot(
-            f"{predictor.description()['title']} on {data}", series, calibration.threshold
-        )
-        save_figure(figure, Path(plot))
-    options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
+    check_outputs([output], [path, *files_of(data or [])])
     with writing(Path(output)) as draft:
+        loaded = load_archive_safely(path, cuda_device, trust=trust)
+        model, config = loaded.model, loaded.config.as_dict(quiet=True)
+        if not isinstance(model, WordQeTagger):
+            raise UserError(f"{archive}: expected a model of type word_qe_tagger")
+        data = config.get("validation_data_path") if data is None else data
+        if data is None:
+            raise UserError(
+                "expected labeled data (DEV), since the config has no validation_data_path"
+            )
+        reader: Any = loaded.validation_dataset_reader
+        predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
+        calibration = calibrate_model(predictor, data, maximize)
+        options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
         copy_archive(path, draft, {**config["model"], **options})
     return {"archive": archive, "data": data, "output": output, **calibration.to_json()}
 

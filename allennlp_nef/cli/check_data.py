@@ -3,13 +3,14 @@
 import argparse
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from itertools import islice
 from statistics import mean, median
 from typing import Any
 
-from allennlp_nef.cli.shared import Column, options_of, percent, read_config, table_text
+from allennlp_nef.cli.arguments import options_of, read_config
+from allennlp_nef.cli.outputs import percent, table_text
 from allennlp_nef.data.files import data_paths, parse_json
 from allennlp_nef.errors import DataFormatError, UserError
 
@@ -17,8 +18,8 @@ SUMMARY = "Check the data of a config, or other files, before training."
 DETAILS = """
 Reads the training, validation and test data as train would, and prints the number and lengths of sentences, the share
 of each label, words and labels that do not occur in the training data, and sentences that are repeated within and
-across data sets. Reading stops at the first error in a file and continues with the next file. Warns if the config needs
-a `min_count`.
+across data sets. Shares are fractions of 1. Reading stops at the first error in a file and continues with the next
+file. Warns if the config needs a `min_count`.
 
     %(prog)s training_configs/ner_nef_f_crf_5.jsonnet
     %(prog)s training_configs/qe_nef_f.jsonnet -o '{"train_data_path": "data/train"}' --json
@@ -30,7 +31,7 @@ Instead of a config, you can give the name of a dataset reader (--reader) and se
 The exit status is 1 if there are errors in the data, and 2 for a missing file or an invalid option.
 """
 SPLITS = ("train", "validation", "test")
-# The most frequent labels are shown.
+# At most so many labels are shown, the most frequent ones.
 MAX_LABELS = 20
 # Warn if the training data lack more than this share of a data set's words.
 MAX_UNSEEN = 0.15
@@ -224,54 +225,26 @@ class Split:
         return {"unseen": shares, "unseen_labels": labels}
 
 
-Row = tuple[str, Sequence[str], Callable[[Any], str]]
-"""A row of the report: its title, the (nested) keys of its values, and how they are formatted."""
-
-
 def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the report: a table with a column for each split, then the warnings and the errors."""
-    number, decimal = "{:,}".format, "{:.1f}".format
-    rows: list[Row] = [
-        ("sentences", ["sentences"], number),
-        ("labeled sentences", ["labeled_sentences"], number),
+    columns = {name: dict(_rows(split)) for name, split in results.items()}
+    names = dict.fromkeys(name for rows in columns.values() for name in rows)
+    table = [
+        {"name": name, **{split: rows.get(name, "-") for split, rows in columns.items()}}
+        for name in names
     ]
-    for side in dict.fromkeys(side for split in results.values() for side in split["words"]):
-        rows += [
-            (f"{side}: words", ["words", side, "words"], number),
-            ("  words per sentence, mean", ["words", side, "mean_length"], decimal),
-            ("  median", ["words", side, "median_length"], number),
-            ("  maximum", ["words", side, "max_length"], number),
-            ("  % not in the training data", ["unseen", side, "words"], percent),
-            ("  different words", ["words", side, "different_words"], number),
-            ("  % not in the training data", ["unseen", side, "different_words"], percent),
-        ]
-    overlaps = [(f"sentences also in {other}", ["overlap", other]) for other in SPLITS]
-    for title, keys in [("repeated sentences", ["repeated"]), *overlaps]:
-        rows.append((title, [*keys, "sentences"], number))
-        rows.append(("  with other labels", [*keys, "contradictory"], number))
-    rows.append(("errors", ["errors"], lambda errors: str(len(errors))))
-    parts = [_table("", rows, results)]
-    labels = list(dict.fromkeys(label for split in results.values() for label in split["labels"]))
-    if labels:
-        rows = [(label, ["labels", label], percent) for label in labels[:MAX_LABELS]]
-        parts.append(_table(f"labels: {len(labels)} (%)", rows, results))
+    parts = [table_text([("", "name", str), *((split, split, str) for split in results)], table)]
     for name, split in results.items():
-        if unseen := list(split.get("unseen_labels", ())):
-            names = ", ".join(unseen[:MAX_LABELS])
-            parts.append(f"{name}: {len(unseen)} labels do not occur in the training data: {names}")
         parts += [f"warning: {name}: {warning}" for warning in split.get("warnings", ())]
     parts += [f"error: {error}" for split in results.values() for error in split["errors"]]
     return "\n\n".join(parts)
 
 
-def _table(title: str, rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Returns a table with a column for each split; "-" is a missing value. Rows without values are left out."""
-    splits: list[Any] = list(results.values())
-    table = []
-    for name, keys, write in rows:
-        found = [reduce(lambda value, key: (value or {}).get(key), keys, each) for each in splits]
-        if any(value is not None for value in found):
-            cells = ["-" if value is None else write(value) for value in found]
-            table.append({"title": name, **dict(zip(results, cells))})
-    columns: list[Column] = [(title, "title", str), *((split, split, str) for split in results)]
-    return table_text(columns, table)
+def _rows(found: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """Yields the keys that lead to each number, as the name of a row, and the number. Lists count as their length."""
+    for key, value in islice(found.items(), MAX_LABELS):
+        name = above + key
+        if isinstance(value, Mapping):
+            yield from _rows(value, f"{name}: ")
+        elif name != "path":
+            yield name, f"{len(value) if isinstance(value, list) else round(value, 3):,}"

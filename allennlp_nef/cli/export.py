@@ -4,7 +4,9 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from allennlp_nef.cli.shared import ARCHIVE_HELP, add_trust, options_of
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_trust, options_of
+from allennlp_nef.cli.outputs import check_outputs
+from allennlp_nef.resources import archive_path
 
 SUMMARY = "Export a tagger as an ONNX graph, with a program that tags without torch."
 DETAILS = """
@@ -56,4 +58,5 @@ def export(archive: str, folder: str, *, int8: bool = False, trust: bool = False
     from allennlp_nef.archives import load_predictor
     from allennlp_nef.exporting.export_folder import write_folder
 
+    check_outputs([folder], [archive_path(archive)])
     return write_folder(load_predictor(archive, trust=trust), Path(folder), int8)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import check_outputs, options_of, percent, write_text
+from allennlp_nef.cli.arguments import options_of
+from allennlp_nef.cli.outputs import check_outputs, percent, write_text
 from allennlp_nef.data.files import split_fields
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.files import read_parallel
@@ -68,7 +69,7 @@ def label_post_edits(
             raise DataFormatError(f"{where['target']}: expected words, got none")
         tags = tags_of(words, edited)
         if eos:
-            tags = split_tags(" ".join(tags), [*words, EOS], where["target"], eos=True)
+            tags = split_tags([*tags], [*words, EOS], where["target"], eos=True)
         rows.append(tags)
         scores.append(hter_of(words, edited))
     if not rows:

@@ -4,15 +4,20 @@ import argparse
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from allennlp_nef.cli.shared import Column, table_text
+from allennlp_nef.cli.outputs import Column, table_text
+from allennlp_nef.errors import UserError
 from allennlp_nef.resources import trained_models
 
-SUMMARY = "List the trained models that come with the package, with their scores."
+SUMMARY = "List the trained models that come with the package, or describe one of them."
 DETAILS = """
-Use the name of a model wherever a command takes an archive, and in `allennlp_nef.load`:
+Use the name of a model wherever a command takes an archive, and in `allennlp_nef.load`. With NAME, prints the
+languages, scores, training data and known weaknesses of a model:
 
     %(prog)s
+    %(prog)s qe-multilingual
     allennlp-nef predict ner-multilingual requests.jsonl
     allennlp-nef serve qe-multilingual
 
@@ -21,6 +26,7 @@ Scores are percentages. A file of the same name takes precedence over a model.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of a model")
     parser.add_argument(
         "--json",
         action="store_true",
@@ -31,19 +37,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     models = trained_models()
+    if args.name is not None and args.name not in models:
+        raise UserError(f"{args.name}: expected one of {', '.join(models)}")
     if args.json:
-        yield json.dumps(models, indent=2)
-        return
-    columns: list[Column] = [
-        ("name", "name", str),
-        ("task", "task", str),
-        ("languages", "languages", _languages),
-        ("data", "data", str),
-        ("scores", "scores", _scores),
-        ("license", "license", str),
-        ("MB", "path", lambda path: f"{os.path.getsize(path) / 1e6:.1f}"),
-    ]
-    yield table_text(columns, [{"name": name, **model} for name, model in models.items()])
+        yield json.dumps(models[args.name] if args.name else models, indent=2)
+    elif args.name:
+        yield description(args.name, models[args.name])
+    else:
+        columns: list[Column] = [
+            ("name", "name", str),
+            ("task", "task", str),
+            ("languages", "languages", _languages),
+            ("data", "data", str),
+            ("scores", "scores", _scores),
+            ("license", "license", str),
+            ("MB", "path", lambda path: f"{os.path.getsize(path) / 1e6:.1f}"),
+        ]
+        yield table_text(columns, [{"name": name, **model} for name, model in models.items()])
+
+
+def description(name: str, model: dict[str, Any]) -> str:
+    """Returns what is known about a model, as Markdown: see `trained_models` for its fields."""
+    return f"""# {name}
+
+- Task: {model["task"]}
+- Languages: {", ".join(model["languages"])}
+- Data: {model["data"]}
+- Scores on the {model["split"]} set: {_scores(model["scores"])}
+- License: {model["license"]}
+- Trained by: `{model["command"]}`
+
+{Path(model["path"].removesuffix(".tar.gz") + ".md").read_text("utf-8").strip()}"""
 
 
 def _languages(codes: list[str]) -> str:

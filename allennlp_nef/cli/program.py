@@ -1,7 +1,7 @@
 """The `allennlp-nef` program: AllenNLP's commands, plus the components and commands of this package.
 
 It differs from the `allennlp` program: archives are loaded safely, user errors are reported in one line, and a few
-commands do more (see `overridden_commands`).
+commands do more or are this package's own.
 """
 
 import argparse
@@ -17,6 +17,8 @@ from traceback import walk_tb
 from typing import Any, NoReturn
 
 TRACEBACK = "--traceback"
+LEFT_OUT = ("checklist", "push-to-hf")
+"""Commands of AllenNLP that do not run with current versions of the packages that they need."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -76,7 +78,9 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
     from allennlp.commands import ArgumentParserWithDefaults, Subcommand
     from allennlp.common.plugins import import_plugins
 
-    from allennlp_nef.cli import overridden_commands, subcommands
+    from allennlp_nef.cli import REPLACED
+    from allennlp_nef.cli.subcommands import subcommand_of
+    from allennlp_nef.cli.train_and_evaluate import SafeEvaluate, SafeTrain
     from allennlp_nef.version import VERSION
 
     class Parser(ArgumentParserWithDefaults):
@@ -91,20 +95,19 @@ def parse(command: Sequence[str]) -> argparse.Namespace:
         def error(self, message: str) -> NoReturn:
             self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
-    name = command[0]
-    if name in overridden_commands.FUNCTIONS:
-        overridden_commands.extend(name)
     import_plugins()
-    subcommands.register("serve")  # replaces the command of allennlp-server
+    names = sorted(set(Subcommand.list_available()) - set(LEFT_OUT))
+    subcommands: dict[str, Any] = {name: Subcommand.by_name(name) for name in names}
+    subcommands |= {name: subcommand_of(name) for name in REPLACED}
+    subcommands |= {"train": SafeTrain, "evaluate": SafeEvaluate}
     parser = Parser(
         prog="allennlp-nef",
         description="Train, evaluate and run sequence taggers and MT quality estimators.",
     )
     parser.add_argument("--version", action="version", version=f"allennlp-nef {VERSION}")
     commands = parser.add_subparsers(title="Commands", metavar="COMMAND", required=True)
-    for each in sorted(set(Subcommand.list_available()) - set(overridden_commands.LEFT_OUT)):
-        subcommand = Subcommand.by_name(each)()
-        subparser = subcommand.add_subparser(commands)
+    for _, subcommand in sorted(subcommands.items()):
+        subparser = subcommand().add_subparser(commands)
         if subcommand.requires_plugins:
             help_text = "additional packages to include"
             subparser.add_argument("--include-package", action="append", default=[], help=help_text)

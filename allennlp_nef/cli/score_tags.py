@@ -11,25 +11,26 @@ from typing import Any
 
 import numpy
 
-from allennlp_nef.cli.shared import options_of, percent, positive, table_text
+from allennlp_nef.cli.arguments import options_of, positive
+from allennlp_nef.cli.outputs import percent, table_text
 from allennlp_nef.data.dataset_readers.conllu import TAG_COLUMNS
-from allennlp_nef.errors import UserError
-from allennlp_nef.metrics.correlations import CORRELATIONS
-from allennlp_nef.metrics.files_to_score import (
+from allennlp_nef.data.scored_files import (
     ScoredFile,
     check_line_up,
     read_conll,
     read_conllu_tags,
 )
+from allennlp_nef.errors import UserError
+from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, Scorer, precision_recall_f1
-from allennlp_nef.qe.files_to_score import (
+from allennlp_nef.qe.metrics import SPANS, WORD_QE
+from allennlp_nef.qe.scored_files import (
     read_sentence_scores,
     read_spans,
     read_word_tags,
     without_gaps,
 )
-from allennlp_nef.qe.metrics import SPANS, WORD_QE
 
 SUMMARY = "Score files of predicted tags against gold tags, and compare two systems."
 DETAILS = """

@@ -1,12 +1,13 @@
 """`allennlp-nef serve`: a development server with a web page."""
 
 import argparse
+import errno
 import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
 
-from allennlp_nef.cli.shared import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, json_object
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, json_object
 from allennlp_nef.errors import UserError, require_extra
 
 SUMMARY = "Serve a model over HTTP, with a web page."
@@ -14,14 +15,14 @@ DETAILS = (
     """
     %(prog)s ner-multilingual --port 8000
     curl localhost:8000/predict -H 'Content-Type: application/json' \\
-        -d '{"source": "the house is small", "target": "das Haus ist klein"}'
+        -d '{"sentence": "Anna Berg works in Oslo."}'
 
 The server has the routes of `allennlp_nef.serving.create_app`: POST /predict, GET /describe, GET /health, and the page
 at GET /. It is a development server: it answers one request at a time and has no authentication. Use gunicorn and
 create_app in production.
 
---predictor-args is a JSON object of any of the options of create_app (max_bytes, max_batch, max_words, threads) and of
-the predictor:
+--predictor-args is a JSON object of options of create_app (max_bytes, max_batch, max_words, threads) and of the
+predictor, such as:
 
 """
     + PREDICTOR_OPTIONS
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("--host", default="127.0.0.1", help="address to listen on")
-    add("--port", type=int, default=8000, help="port to listen on")
+    add("--port", type=int, default=8000, help="port to listen on; 0 chooses a free one")
     add("--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU")
     add("--predictor", metavar="NAME", help="predictor (default = the model's own)")
     add(
@@ -41,34 +42,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="""options, see above, such as '{"max_tokens": 200}'""",
     )
     add("-o", "--overrides", default="", metavar="JSON", help="changes to the archive's config")
-    add("--page", metavar="FOLDER", help="a folder with another page")
+    add("--page", metavar="FOLDER", help="a folder with another page (index.html)")
     add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = {
+    own = {
         "cuda_device": args.cuda_device,
         "name": args.predictor,
         "overrides": args.overrides,
         "page": args.page,
         "trust": args.trust,
-        **json_object("--predictor-args", args.predictor_args),
     }
-    server = make_server(args.archive, args.host, args.port, **options)
-    print(f"serving {args.archive} at http://{args.host}:{args.port}", file=sys.stderr)
+    options = json_object("--predictor-args", args.predictor_args)
+    if taken := options.keys() & {"archive", "path", *own}:
+        raise UserError(f"--predictor-args: not an option of the predictor: {', '.join(taken)}")
+    server = make_server(args.archive, args.host, args.port, {**own, **options})
+    host = f"[{args.host}]" if ":" in args.host else args.host
+    print(f"serving {args.archive} at http://{host}:{server.port}", file=sys.stderr)
     server.serve_forever()
     yield from ()
 
 
-def make_server(archive: str, host: str, port: int, **options: Any) -> Any:
+def make_server(archive: str, host: str, port: int, options: dict[str, Any]) -> Any:
     """The server of an application that `create_app` makes; the options are those of `create_app`."""
     from allennlp_nef.serving import create_app
 
     with require_extra("serve", "serve"):
         from werkzeug import serving
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:  # before the model is loaded
-        socket.create_server((host, port)).close()
+        socket.create_server((host, port), family=family).close()
     except (OSError, OverflowError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise UserError(f"port {port} on {host} is already in use") from error
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"cannot use port {port} on {host}: {reason}") from error
     return serving.make_server(host, port, create_app(archive, **options))

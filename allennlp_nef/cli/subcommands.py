@@ -5,15 +5,14 @@ from importlib import import_module
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_nef.cli import COMMANDS
-from allennlp_nef.cli.shared import print_lines
+from allennlp_nef.cli import COMMANDS, REPLACED
+from allennlp_nef.cli.outputs import print_lines
 
 
-def register(name: str) -> None:
-    """Registers a command; one of the same name is replaced."""
+def subcommand_of(name: str) -> type[Subcommand]:
+    """Returns the class of a command of this package."""
     command = import_module(f"allennlp_nef.cli.{name.replace('-', '_')}")
 
-    @Subcommand.register(name, exist_ok=True)
     class Command(Subcommand):
         def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
             subparser = parser.add_parser(
@@ -26,6 +25,8 @@ def register(name: str) -> None:
             subparser.set_defaults(func=lambda args: print_lines(command.run(args)))
             return subparser
 
+    return Command
 
-for _name in COMMANDS:
-    register(_name)
+
+for _name in sorted(set(COMMANDS) - set(REPLACED)):
+    Subcommand.register(_name, exist_ok=True)(subcommand_of(_name))

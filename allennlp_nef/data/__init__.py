@@ -1,1 +1,1 @@
-"""File formats, dataset readers, fields, token indexers and tokenizers."""
+"""File formats, dataset readers, fields, affixes and tokenizers."""

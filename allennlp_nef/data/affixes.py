@@ -1,12 +1,14 @@
-"""The `affixes` token indexer."""
+"""The `affixes` token indexer and token embedder."""
 
-from functools import lru_cache
+import re
 from typing import Any
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
+from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
-CASES = ("lower", "upper", "capitalized", "mixed", "number", "alphanumeric", "other")
+from allennlp_nef.options import check_integers
 
 
 def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[str]]:
@@ -16,48 +18,25 @@ def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[s
     return prefixes, [f"{namespace}_suffix_{length}" for length in lengths]
 
 
-@lru_cache(maxsize=2**16)
-def case_of(word: str) -> str:
-    """Returns the case of a word, one of `CASES`.
-
-    A number has digits and no letters; an alphanumeric word has both. A capitalized word has one uppercase letter, its
-    first character. Punctuation and words in scripts without case are "other".
-    """
-    has_letter = any(map(str.isalpha, word))
-    if any(map(str.isdigit, word)):
-        return "alphanumeric" if has_letter else "number"
-    if word.lower() == word.upper():
-        return "other"
-    if word.islower():
-        return "lower"
-    if word.isupper():
-        return "upper" if sum(map(str.isalpha, word)) > 1 else "capitalized"
-    return "capitalized" if word[0] != word[0].lower() and word[1:].islower() else "mixed"
-
-
 @TokenIndexer.register("affixes")
 class AffixesIndexer(TokenIndexer):
-    """Indexes the prefixes and suffixes of words and optionally their case, for the `affixes` token embedder.
+    """Indexes the prefixes and suffixes of words, for the `affixes` token embedder.
 
     Section 5.1 of Martins & Kreutzer (EMNLP 2017) uses prefixes and suffixes of 1 to 4 characters. A shorter word is
     its own affix. Each side and length has its own vocabulary namespace, from "<namespace>_prefix_1" to
     "<namespace>_suffix_4". To map rare affixes to the unknown affix, list these namespaces in `vocabulary.min_count`.
 
-    Returns `prefixes` and `suffixes`, (tokens, max_length); if `case` is set, also `case`, (tokens,), the index in
-    `CASES` plus 1. Padding is 0.
+    Returns `prefixes` and `suffixes`, (tokens, max_length). Padding is 0.
 
     # Parameters
 
     namespace : `str`, optional (default = `"affixes"`)
     max_length : `int`, optional (default = `4`)
-    case : `bool`, optional (default = `False`)
     """
 
-    def __init__(
-        self, namespace: str = "affixes", max_length: int = 4, case: bool = False, **kwargs: Any
-    ) -> None:
+    def __init__(self, namespace: str = "affixes", max_length: int = 4, **kwargs: Any) -> None:
+        check_integers(max_length=max_length)
         super().__init__(**kwargs)
-        self._case = case
         self._prefixes, self._suffixes = affix_namespaces(namespace, max_length)
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
@@ -75,27 +54,88 @@ class AffixesIndexer(TokenIndexer):
             for namespaces in (self._prefixes, self._suffixes)
         )
         unknown = 1
-        indices: dict[str, list[Any]] = {
+        return {
             "prefixes": [[table.get(word[:n], unknown) for n, table in prefixes] for word in words],
             "suffixes": [
                 [table.get(word[-n:], unknown) for n, table in suffixes] for word in words
             ],
         }
-        if self._case:
-            indices["case"] = [CASES.index(case_of(word)) + 1 for word in words]
-        return indices
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        names = ["prefixes", "suffixes", *(["case"] if self._case else [])]
-        return {name: [] for name in names}
+        return {"prefixes": [], "suffixes": []}
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
     ) -> dict[str, torch.Tensor]:
         tensors = {}
         for name, rows in tokens.items():
-            width = () if name == "case" else (len(self._prefixes),)
-            tensors[name] = torch.zeros(padding_lengths[name], *width, dtype=torch.long)
+            tensors[name] = torch.zeros(
+                padding_lengths[name], len(self._prefixes), dtype=torch.long
+            )
             if rows:
                 tensors[name][: len(rows)] = torch.tensor(rows)
         return tensors
+
+
+def check_max_length(vocab: Vocabulary, namespace: str, max_length: int) -> None:
+    """Raises a `ConfigurationError` if the affixes in a vocabulary have another maximum length."""
+    lengths = [
+        int(name.rpartition("_")[2])
+        for name in vocab.get_namespaces()
+        if re.fullmatch(rf"{re.escape(namespace)}_(prefix|suffix)_\d+", name)
+    ]
+    if lengths and max(lengths) != max_length:
+        raise ConfigurationError(
+            f"max_length: expected {max(lengths)} as in the indexer of {namespace}, got {max_length}"
+        )
+
+
+@TokenEmbedder.register("affixes")
+class AffixesEmbedder(TokenEmbedder):
+    """Embeds the affixes of a word: the sum over its prefixes, concatenated with the sum over its suffixes.
+
+    Section 5.1 of Martins & Kreutzer (EMNLP 2017), with a table for each length and side. With the 64-dimensional words
+    of the paper, the input has 64 + 50 + 50 = 164 dimensions.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        Set by AllenNLP.
+    embedding_dim : `int`, optional (default = `50`)
+        The dimension of each side.
+    namespace : `str`, optional (default = `"affixes"`)
+        The namespace of the indexer.
+    max_length : `int`, optional (default = `4`)
+        The maximum length of the indexer. Another one raises a `ConfigurationError`.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        embedding_dim: int = 50,
+        namespace: str = "affixes",
+        max_length: int = 4,
+    ) -> None:
+        super().__init__()
+        check_integers(embedding_dim=embedding_dim, max_length=max_length)
+        check_max_length(vocab, namespace, max_length)
+        self.prefix_tables, self.suffix_tables = (
+            torch.nn.ModuleList(
+                Embedding(embedding_dim, vocab=vocab, vocab_namespace=name) for name in names
+            )
+            for names in affix_namespaces(namespace, max_length)
+        )
+        self._output_dim = 2 * embedding_dim
+
+    def get_output_dim(self) -> int:
+        return self._output_dim
+
+    def forward(self, prefixes: torch.Tensor, suffixes: torch.Tensor) -> torch.Tensor:
+        """Affixes (batch, tokens, max_length) each -> vectors (batch, tokens, output_dim)."""
+        sums = _sum_of(self.prefix_tables, prefixes), _sum_of(self.suffix_tables, suffixes)
+        return torch.cat(sums, dim=-1)
+
+
+def _sum_of(tables: torch.nn.ModuleList, indices: torch.Tensor) -> torch.Tensor:
+    pairs = zip(tables, indices.unbind(-1), strict=True)
+    return torch.stack([table(column) for table, column in pairs]).sum(0)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.data.fields import LabelField, SequenceField, SequenceLabelField
+from allennlp.data.fields import SequenceField, SequenceLabelField
 
 logger = logging.getLogger(__name__)
 
@@ -82,15 +82,3 @@ class TagsField(SequenceLabelField):
             else gold_index(str(label), vocab, self._label_namespace, UNSEEN)
             for label in self.labels
         ]
-
-
-class ClassField(LabelField):
-    """A `LabelField` in which a label that the vocabulary does not contain has the index `NO_LABEL`.
-
-    PyTorch's cross-entropy ignores it, and AllenNLP's metrics count it as an error, even in AllenNLP's own models.
-    """
-
-    __slots__: list[str] = []
-
-    def index(self, vocab: Vocabulary) -> None:
-        self._label_id = gold_index(str(self.label), vocab, self._label_namespace, NO_LABEL)

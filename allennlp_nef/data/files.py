@@ -1,4 +1,4 @@
-"""Data paths, text files and word positions. Every reader of this package reads lines with `read_lines`."""
+"""Data paths and text files. Every reader of this package reads lines with `read_lines`."""
 
 import codecs
 import errno
@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from glob import glob, has_magic
 from typing import Any, TypeVar
 
@@ -185,24 +185,3 @@ def split_fields(line: str) -> list[str]:
     separator = "\t" if "\t" in line.strip(" \t") else " "
     fields = (field.strip(" ") for field in line.strip(" \t").split(separator))
     return [field for field in fields if field]
-
-
-def find_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Returns the start and end (exclusive) of each word in a text, in characters from 0. Only whitespace may separate
-    the words.
-
-    # Raises
-
-    `DataFormatError`: a word is not the next one in the text.
-    """
-    offsets, end = [], 0
-    for word in words:
-        start = text.find(word, end)
-        if start < 0 or text[end:start].strip():
-            following = quote(text[end:].lstrip())
-            raise DataFormatError(
-                f"words: expected the next word of {following}, got {quote(word)}"
-            )
-        end = start + len(word)
-        offsets.append((start, end))
-    return offsets

@@ -1,11 +1,15 @@
-"""The record of a sentence, which every reader makes and every predictor and writer uses."""
+"""The record of a sentence, which every reader makes and every predictor and writer uses, and positions of words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-Offsets = Sequence[tuple[int, int]]
+from allennlp_nef.errors import DataFormatError, quote
+
+Offsets = list[tuple[int, int]]
 """The start and end (exclusive) of each word in a text, in characters from 0."""
+Split = Callable[[str], tuple[list[str], Offsets]]
+"""Splits a text into words with their offsets."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,9 +36,8 @@ class Sentence:
 
     def located(self) -> tuple[str, Offsets]:
         """Returns the text, or the words joined by spaces, and the position of each word in it."""
-        if self.text is not None and self.offsets is not None:
-            return self.text, self.offsets
-        return " ".join(self.words), offsets_of(self.words)
+        text = " ".join(self.words) if self.text is None else self.text
+        return text, find_words(text, self.words) if self.offsets is None else self.offsets
 
     def to_json(self) -> dict[str, Any]:
         """Returns the known fields, for `allennlp evaluate --predictions-output-file`."""
@@ -43,11 +46,22 @@ class Sentence:
         return {name: value for name, value in values.items() if value}
 
 
-def offsets_of(words: Sequence[str]) -> Offsets:
-    """Returns the position of each word in the words joined by spaces."""
-    offsets, end = [], -1
+def find_words(text: str, words: Sequence[str]) -> Offsets:
+    """Returns the start and end (exclusive) of each word in a text, in characters from 0. Only whitespace may separate
+    the words.
+
+    # Raises
+
+    `DataFormatError`: a word is not the next one in the text.
+    """
+    offsets, end = [], 0
     for word in words:
-        start = end + 1
+        start = text.find(word, end)
+        if start < 0 or text[end:start].strip():
+            following = quote(text[end:].lstrip())
+            raise DataFormatError(
+                f"words: expected the next word of {following}, got {quote(word)}"
+            )
         end = start + len(word)
         offsets.append((start, end))
     return offsets

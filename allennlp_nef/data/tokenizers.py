@@ -1,6 +1,5 @@
 """Tokenizers for raw text, and the words of a text with their positions."""
 
-from collections.abc import Callable
 from typing import Any
 
 from allennlp.common import Params
@@ -8,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.data.tokenizers import Tokenizer
 
-from allennlp_nef.data.files import find_words
-from allennlp_nef.data.punctuation import split_punctuation
+from allennlp_nef.data.sentence import Offsets, find_words
+from allennlp_nef.data.word_splitting import split_punctuation
 from allennlp_nef.errors import require_extra
 from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 
@@ -86,10 +85,6 @@ class SacremosesTokenizer(Tokenizer):
 
 PUNCTUATION = PunctuationTokenizer()
 """Splits strings in requests unless a config or an option names another tokenizer."""
-Offsets = list[tuple[int, int]]
-"""The start and end of each word in a text, in characters."""
-Split = Callable[[str], tuple[list[str], Offsets]]
-"""Splits a text into words with their offsets."""
 
 
 def split_text(text: str, tokenizer: Tokenizer) -> tuple[list[str], Offsets]:
@@ -97,7 +92,11 @@ def split_text(text: str, tokenizer: Tokenizer) -> tuple[list[str], Offsets]:
 
     # Raises
 
-    `DataFormatError`: the tokenizer changes the text, so its tokens are not found in it.
+    `DataFormatError`: the tokenizer has no offsets, and changes the text, so its tokens are not found in it.
     """
-    words = [token.text for token in tokenizer.tokenize(text) if token.text and token.text.strip()]
+    tokens = [token for token in tokenizer.tokenize(text) if token.text and token.text.strip()]
+    words = [str(token.text) for token in tokens]
+    offsets = [(token.idx, token.idx_end) for token in tokens]
+    if all(None not in span and text[slice(*span)] == word for span, word in zip(offsets, words)):
+        return words, offsets  # type: ignore[return-value]
     return words, find_words(text, words)

@@ -21,19 +21,19 @@ from allennlp_nef.errors import require_extra
 from allennlp_nef.exporting import runner
 from allennlp_nef.exporting.exportable_tagger import ExportableTagger, unsupported
 from allennlp_nef.modules.tag_heads import CrfTagHead
-from allennlp_nef.predictors.tagging import TaggingPredictor
 from allennlp_nef.pretrained.token_indexer import WordPiecesIndexer
 from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner
 
 # The modules that the runner imports. They need nothing but NumPy.
 MODULES = (
-    *("errors", "data.chunks", "data.punctuation", "data.files", "predictors.requests"),
-    *("qe.aligner", "qe.layouts", "qe.spans"),
+    *("errors", "data.chunks", "data.files", "data.sentence", "data.word_splitting"),
+    *("predictors.answers", "predictors.requests"),
+    *("qe.aligner", "qe.answers", "qe.checks", "qe.layouts", "qe.spans", "qe.translated_sentence"),
 )
 OPTIONAL_FILES = ("tagger.int8.onnx", "tokenizer.json", ALIGNER_NAME)
 
 
-def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) -> list[str]:
+def write_folder(predictor: Any, folder: Path, int8: bool = False) -> list[str]:
     """Exports the tagger of a predictor. Returns the names of the files and folders.
 
     With `int8`, also writes a graph with 8-bit weights. The files are complete before the first of them replaces a file
@@ -79,9 +79,7 @@ def copy_runner(folder: Path) -> None:
         shutil.copy(str(source), target)
 
 
-def settings_of(
-    predictor: TaggingPredictor, tagger: ExportableTagger, folder: Path
-) -> dict[str, Any]:
+def settings_of(predictor: Any, tagger: ExportableTagger, folder: Path) -> dict[str, Any]:
     """Returns the content of `tagger.json`. Writes the files of tokenizers and the aligner.
 
     # Raises
@@ -94,7 +92,6 @@ def settings_of(
     settings: dict[str, Any] = {
         "labels": head.labels,
         "label_weights": head.label_weights.tolist(),
-        "continues": model.continues.tolist() if model.has_chunks else None,
         "max_tokens": predictor.max_tokens,
         "chain": None,
         "qe": None,
@@ -117,9 +114,10 @@ def settings_of(
             "tagged": dataset_reader.tagged,
             "eos": dataset_reader.eos,
             "bad_ids": model.bad_ids,
-            "outputs": tagger.outputs,
+            "outputs": model.outputs,
             "temperature": model.temperature,
             "threshold": model.threshold_or_default,
+            "checks": predictor.checks,
         }
         if dataset_reader.aligner is not None:
             save_aligner(dataset_reader.aligner, str(folder / ALIGNER_NAME))
@@ -158,12 +156,12 @@ def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
     table = vocab.get_token_to_index_vocabulary
     if type(indexer) is WordPiecesIndexer:
         return {"unknown_piece": indexer.tokenizer.unk_token_id}
-    if type(indexer) is AffixesIndexer and not indexer._case:
+    if type(indexer) is AffixesIndexer:
         sides = {"prefixes": indexer._prefixes, "suffixes": indexer._suffixes}
         return {side: list(map(table, namespaces)) for side, namespaces in sides.items()}
     is_plain = type(indexer) is SingleIdTokenIndexer and indexer._feature_name == "text"
     if not is_plain or indexer.namespace is None or indexer._start_tokens or indexer._end_tokens:
-        raise unsupported(name, indexer, "single_id, affixes without case, or word_pieces")
+        raise unsupported(name, indexer, "single_id, affixes or word_pieces")
     return {"words": table(indexer.namespace), "lowercase": indexer.lowercase_tokens}
 
 

@@ -15,9 +15,9 @@ from allennlp.nn.util import get_text_field_mask
 from torch import Tensor
 from torch.nn.functional import linear
 
+from allennlp_nef.data.affixes import AffixesEmbedder
 from allennlp_nef.errors import UserError
 from allennlp_nef.models.nef_tagger import NefTagger
-from allennlp_nef.modules.affixes import AffixesEmbedder
 from allennlp_nef.modules.attention_transforms import ConstrainedSoftmaxTransform, SoftmaxTransform
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
@@ -66,13 +66,6 @@ class ExportableTagger(torch.nn.Module):
         self.eval()
 
     @property
-    def outputs(self) -> list[str]:
-        """What the model predicts of `hter`, (batch,), and `source_bad_probabilities`, (batch, source words)."""
-        has_score = self.is_qe and self.model.sentence_score is not None
-        aligns_words = self.is_qe and self.model.pair_embedder.aligns_words
-        return ["hter"] * has_score + ["source_bad_probabilities"] * aligns_words
-
-    @property
     def reader(self) -> PretrainedTransformer | None:
         """The pretrained transformer of the model."""
         readers = (each for each in self.modules() if isinstance(each, PretrainedTransformer))
@@ -90,7 +83,7 @@ class ExportableTagger(torch.nn.Module):
         # Returns
 
         `tuple[Tensor, ...]`
-            The scores of the labels, (batch, tokens, labels), and the `outputs`.
+            The scores of the labels, (batch, tokens, labels), and the `outputs` of a quality estimator.
         """
         nested: dict[str, Any] = {}
         for name, tensor in fields.items():
@@ -104,13 +97,13 @@ class ExportableTagger(torch.nn.Module):
         for part in filter(None, (self.encoder, self.decoder)):
             states = part(states, mask)
         scores = self.model.tag_head.scores(states)
-        outputs = [scores]
-        if self.outputs:
+        outputs, names = [scores], self.model.outputs if self.is_qe else []
+        if names:
             table = self.model.tag_head.probabilities(scores, mask)
-        if "hter" in self.outputs:
+        if "hter" in names:
             logits = self.model.sentence_score(states, mask, self.model.bad_probabilities(table))
             outputs.append(logits.sigmoid())
-        if "source_bad_probabilities" in self.outputs:
+        if "source_bad_probabilities" in names:
             bad = self.model.bad_probabilities(self.model.calibrated(table))
             outputs.append(source_bad_probabilities(bad, weights, mask))
         return tuple(outputs)
@@ -279,9 +272,10 @@ class ExportableSketching(torch.nn.Module):
         p = linear(windows(inputs, size), decoder.input_weight, decoder.bias)
         single = decoder.sketch_update == "single"
         if isinstance(num_steps, int):
-            sketches = sketch(
-                p, weight, vector, self._attention, mask, num_steps, size, single
-            ).sketches
+            active = [mask.size(0)] * num_steps
+            *_, (_, sketches) = sketch(
+                p, weight, vector, self._attention, mask, active, size, single
+            )
             return decoder._output(inputs, sketches)
         from torch._higher_order_ops import while_loop
 

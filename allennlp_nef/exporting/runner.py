@@ -3,14 +3,15 @@
     python runner.py < requests.jsonl > answers.jsonl
 
 `allennlp-nef export` copies this file and the modules of `allennlp_nef` that it imports to its folder. Requests and
-answers are the same as in `allennlp-nef predict`, except for `attention`, `trace`, `label_probabilities` and
-`min_probability`. The answer to an invalid request is `{"error": ...}`.
+answers are the same as in `allennlp-nef predict`, without `attention` and `trace`. The answer to an invalid request is
+`{"error": ...}`.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
@@ -18,22 +19,16 @@ from typing import Any
 import numpy
 from numpy import log, ndarray
 
-from allennlp_nef.data.chunks import chunks_of
-from allennlp_nef.data.files import find_words, parse_object
-from allennlp_nef.data.punctuation import split_punctuation
+from allennlp_nef.data.files import parse_object
+from allennlp_nef.data.sentence import Offsets, Sentence
+from allennlp_nef.data.word_splitting import split_punctuation
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.requests import (
-    ANYTHING,
-    PROBABILITY,
-    TEXT,
-    Check,
-    check_request,
-    check_words,
-)
-from allennlp_nef.qe import layouts
+from allennlp_nef.predictors import answers as tagging
+from allennlp_nef.predictors.requests import ANYTHING, check_request
+from allennlp_nef.qe import answers as quality
 from allennlp_nef.qe.aligner import load_aligner, similarity_matrix
-from allennlp_nef.qe.layouts import EOS, OK, parse_links, tagged_side, without_eos
-from allennlp_nef.qe.spans import join_bad_words, token_offsets
+from allennlp_nef.qe.layouts import EOS, without_eos
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 BATCH_SIZE = 64
 NUM_LINES = 4096  # requests that are sorted by length and tagged together
@@ -41,18 +36,8 @@ UNKNOWN = 1
 PROVIDERS = ["CPUExecutionProvider"]
 UNKNOWN_WORD, PADDING_WORD = "@@UNKNOWN@@", "@@PADDING@@"
 
-LINKS: Check = (lambda value: isinstance(value, str | list), "a string or a list")
-SENTENCE_FIELDS: dict[str, Check] = {
-    "id": ANYTHING,
-    "sentence": (lambda value: isinstance(value, str), "a string"),
-    "tokens": (lambda value: isinstance(value, list), "a list of words"),
-}
-PAIR_FIELDS: dict[str, Check] = {
-    "id": ANYTHING,
-    **{"source": TEXT, "target": TEXT, "alignments": LINKS, "threshold": PROBABILITY},
-}
-Sentence = dict[str, Any]
-"""A checked request: `words` are tagged, `sides` has the words of the inputs, `links` are for the pair."""
+UNSUPPORTED = ("attention", "trace")
+"""The fields of requests that need a model in torch."""
 
 
 class Runner:
@@ -88,90 +73,53 @@ class Runner:
 
     def tag(self, requests: Iterable[Any]) -> list[dict[str, Any]]:
         """Returns the answers to requests, in their order. A `UserError` in place of a request becomes its answer."""
+        requests = list(requests)
         answers: list[dict[str, Any]] = []
-        sentences: dict[int, Sentence] = {}
+        records: dict[int, Any] = {}
+        inputs: dict[int, dict[str, ndarray]] = {}
         for i, request in enumerate(requests):
             has_id = isinstance(request, dict) and request.get("id") is not None
             answers.append({"id": request["id"]} if has_id else {})
             try:
-                sentences[i] = self._sentence(request)
+                records[i], given = self._item(request)
             except UserError as error:
                 answers[i]["error"] = str(error)
-        full = [i for i, sentence in sentences.items() if "inputs" in sentence]
-        full.sort(key=lambda i: max(map(len, sentences[i]["sides"].values())))
-        for start in range(0, len(full), BATCH_SIZE):
-            batch = full[start : start + BATCH_SIZE]
-            for i, output in zip(batch, self._scores([sentences[i]["inputs"] for i in batch])):
-                sentences[i]["output"] = output
-        for i, sentence in sentences.items():
-            answer = self._pair_answer if self.settings["qe"] else self._sentence_answer
-            answers[i].update(answer(sentence, *sentence.get("output", ())))
+            else:
+                inputs |= {i: given} if given else {}
+        by_length = sorted(inputs, key=lambda i: max(map(len, inputs[i].values())))
+        outputs: dict[int, tuple[Any, ...]] = {}
+        for start in range(0, len(by_length), BATCH_SIZE):
+            batch = by_length[start : start + BATCH_SIZE]
+            outputs.update(zip(batch, self._scores([inputs[i] for i in batch])))
+        answer = self._quality_answer if self.settings["qe"] else self._tagger_answer
+        for i, record in records.items():
+            answers[i].update(answer(requests[i], record, *outputs.get(i, ())))
         return answers
 
-    def _scores(self, rows: Sequence[dict[str, ndarray]]) -> Iterator[tuple[Any, ...]]:
-        """Returns the scores (words, labels) of each sentence, and what else the model predicts; see `settings_of`."""
-        given = {name: stack([row[name] for row in rows]) for name in self.input_names}
-        scores, *others = self.session.run(None, given)
-        return zip(scores.astype(float), *(each.tolist() for each in others))
+    def _item(self, request: Any) -> tuple[Any, dict[str, ndarray] | None]:
+        """Returns the record of a request, and the inputs of the graph; none for an empty translation.
 
-    def _sentence(self, request: Any) -> Sentence:
-        """Checks a request and turns it into inputs. Raises a `UserError`."""
+        Raises a `UserError` for an invalid request.
+        """
         if isinstance(request, UserError):
             raise request
-        limit, qe = self.settings["max_tokens"], self.settings["qe"]
+        qe, limit = self.settings["qe"], self.settings["max_tokens"]
+        fields = {**(quality.REQUEST if qe else tagging.REQUEST), "id": ANYTHING}
+        fields = {name: check for name, check in fields.items() if name not in UNSUPPORTED}
+        check_request(request, fields, quality.REQUIRED if qe else ())
         if not qe:
-            check_request(request, SENTENCE_FIELDS, ())
-            if (request.get("sentence") is None) == (request.get("tokens") is None):
-                raise UserError("expected either sentence or tokens")
-            name = "sentence" if request.get("tokens") is None else "tokens"
-            words, offsets = self._words(request, name)
-            check_words(name, words, limit)
-            sides = {"tokens": words}
-            sentence: Sentence = {"words": words, "sides": sides, "offsets": offsets}
-            return {
-                **sentence,
-                "text": request.get("sentence"),
-                "inputs": self.indexer.inputs(sides),
-            }
-        check_request(request, PAIR_FIELDS, ("source", "target"))
-        (source, source_offsets), (target, offsets) = (
-            self._words(request, name) for name in ("source", "target")
-        )
-        check_words("source", source, limit)
-        if target:
-            check_words("target", target, limit)
-        tagged, words = qe["tagged"], without_eos(target)
-        is_empty = not words and tagged != "source"
-        if is_empty:
-            target, offsets = [], offsets and []
-        else:
-            layouts.check_words(source, target, tagged, {"source": "source", "target": "target"})
-        if request.get("alignments") is not None:
-            links_from = "given"
-            links = parse_links(request["alignments"], len(source), len(words), "alignments")
-        else:
-            links_from = "computed" if self.aligner else "none"
-            links = self.aligner.align(source, words) if self.aligner else []
-        translation = [*words, EOS] if qe["eos"] else target
-        tokens, others, token_links = tagged_side(tagged, source, translation, links)
-        sentence = {"words": tokens, "source": source, "links": links, "links_from": links_from}
-        sentence |= {
-            "sides": {"source": others, "target": tokens},
-            "threshold": request.get("threshold"),
-        }
-        offsets = source_offsets if tagged == "source" else offsets
-        if "gaps" not in tagged and offsets is not None:
-            text = request["source" if tagged == "source" else "target"]
-            sentence |= {"text": text, "offsets": offsets}
-        if not is_empty:
-            sentence["inputs"] = self.indexer.inputs(sentence["sides"], token_links)
-        return sentence
+            sentence = tagging.sentence_of(request, partial(self._split, "sentence"), limit)
+            return sentence, self.indexer.inputs({"tokens": sentence.words})
+        splits = {name: partial(self._split, name) for name in quality.REQUIRED}
+        pair = quality.pair_of(request, splits, qe["tagged"], limit)
+        pair.align(self.aligner)
+        pair.tokens, others, links = pair.sides(qe["tagged"], qe["eos"])
+        if not without_eos(pair.target.words):
+            return pair, None
+        return pair, self.indexer.inputs({"source": others, "target": pair.tokens}, links)
 
-    def _words(self, request: dict[str, Any], name: str) -> tuple[list[str], Any]:
-        """Returns the words of a field and, for a string, the start and end of each."""
-        text = request[name]
-        if isinstance(text, list):
-            return text, None
+    def _split(self, name: str, text: str) -> tuple[list[str], Offsets]:
+        """Returns the words of a text field, and the start and end of each."""
         if self.rules[name] is None:
             raise UserError(f"{name}: expected a list of words; the tokenizer cannot be exported")
         has_eos = name == "target" and text.split()[-1:] == [EOS]
@@ -180,87 +128,55 @@ class Runner:
         offsets += [(end, end + len(EOS))] * has_eos
         return [text[start:end] for start, end in offsets], offsets
 
-    def _sentence_answer(self, sentence: Sentence, scores: ndarray) -> dict[str, Any]:
-        settings, words = self.settings, sentence["words"]
-        scores = scores[: len(words)]
-        if settings["chain"]:
-            chain = [numpy.array(each) for each in settings["chain"]]
+    def _scores(self, rows: Sequence[dict[str, ndarray]]) -> Iterator[tuple[Any, ...]]:
+        """Returns the scores (words, labels) of each sentence, and what else the model predicts; see `settings_of`."""
+        given = {name: stack([row[name] for row in rows]) for name in self.input_names}
+        scores, *others = self.session.run(None, given)
+        return zip(scores.astype(float), *(each.tolist() for each in others))
+
+    def _tagger_answer(
+        self, request: dict[str, Any], sentence: Sentence, scores: ndarray
+    ) -> dict[str, Any]:
+        scores = scores[: len(sentence.words)]
+        if self.settings["chain"]:
+            chain = [numpy.array(each) for each in self.settings["chain"]]
             best = viterbi(scores, *chain)
             table, following = chain_probabilities(scores, *chain)
+            following = following[range(len(best) - 1), best[:-1]]
         else:
-            best = scores.argmax(-1).tolist()
-            table = softmax(scores - log(settings["label_weights"]))
-            following = numpy.broadcast_to(table[1:, None], (len(words) - 1, *[table.shape[1]] * 2))
-        probabilities = table[range(len(words)), best]
-        tags = [settings["labels"][i] for i in best]
-        answer = {"tokens": words, "tags": tags, "probabilities": probabilities.tolist()}
-        offsets = sentence["offsets"]
-        if settings["continues"]:
-            after = following[range(len(words) - 1), best[:-1]]  # the next label given this one
-            then = after[range(len(words) - 1), best[1:]]
-            ends = 1 - (after * numpy.array(settings["continues"])[best[:-1]]).sum(-1)
-            ends = numpy.append(ends, 1).clip(0, 1)  # the next word does not continue the chunk
-            text = " ".join(words) if offsets is None else sentence["text"]
-            places = offsets or find_words(text, words)
-            answer["spans"] = [
-                {
-                    "start": places[start][0],
-                    "end": places[end - 1][1],
-                    "type": kind,
-                    "text": text[places[start][0] : places[end - 1][1]],
-                    "probability": min(
-                        1.0, probabilities[start] * then[start : end - 1].prod() * ends[end - 1]
-                    ),
-                }
-                for start, end, kind in chunks_of(tags)
-            ]
-        if offsets is not None:
-            answer["offsets"] = [list(span) for span in offsets]
-        return answer
+            best = scores.argmax(-1)
+            table = softmax(scores - log(self.settings["label_weights"]))
+            following = table[1:]
+        options = (request.get(name) for name in ("min_probability", "label_probabilities"))
+        labels = self.settings["labels"]
+        return tagging.tagger_answer(sentence, best, table, following, labels, *options)
 
-    def _pair_answer(
-        self, sentence: Sentence, scores: ndarray | None = None, *others: Any
+    def _quality_answer(
+        self,
+        request: dict[str, Any],
+        pair: TranslatedSentence,
+        scores: ndarray | None = None,
+        *others: Any,
     ) -> dict[str, Any]:
-        """Returns the answer to a pair. Without scores, the translation is empty: everything is missing."""
-        qe, labels, words = self.settings["qe"], self.settings["labels"], sentence["words"]
-        predicted: dict[str, Any]
+        qe, labels = self.settings["qe"], self.settings["labels"]
         if scores is None:
-            table = numpy.eye(len(labels))[[qe["bad_ids"][-1]] * len(words)]
-            predicted = {"hter": 1.0, "source_bad_probabilities": [1.0] * len(sentence["source"])}
+            table, outputs = quality.missing(pair, labels, qe["outputs"])
         else:
-            weighted = scores[: len(words)] - log(self.settings["label_weights"])
+            weighted = scores[: len(pair.tokens)] - log(self.settings["label_weights"])
             table = softmax(weighted / qe["temperature"])
-            predicted = dict(zip(qe["outputs"], others))
-        of_bad = table[:, qe["bad_ids"]]
-        bad = of_bad.sum(-1).clip(max=1).tolist()
-        threshold = qe["threshold"] if sentence["threshold"] is None else sentence["threshold"]
-        worst = [labels[qe["bad_ids"][i]] for i in of_bad.argmax(-1)]
-        tags = [tag if p >= threshold else OK for tag, p in zip(worst, bad)]
-        answer = {
-            "source": sentence["source"],
-            "tokens": words,
-            "tags": tags,
-            "bad_probabilities": bad,
-            "threshold": threshold,
-            "threshold_from": "model" if sentence["threshold"] is None else "given",
-            "alignments": [list(link) for link in sorted(set(sentence["links"]))],
-            "alignments_from": sentence["links_from"],
-        }
-        text, offsets = token_offsets(sentence)
-        if qe["tagged"] == "target":
-            spans = join_bad_words(text, offsets, tags, bad)
-            answer["spans"] = [span.to_json() for span in spans]
-        else:
-            answer["tagged"] = qe["tagged"]
-        if "hter" in qe["outputs"]:
-            answer["hter"] = predicted["hter"]
-        answer["expected_bad_share"] = sum(bad) / len(bad) if bad else 1.0
-        if qe["tagged"] != "source" and "source_bad_probabilities" in qe["outputs"]:
-            of_source = predicted["source_bad_probabilities"][: len(sentence["source"])]
-            answer["source_bad_probabilities"] = of_source
-        if sentence.get("offsets") is not None:
-            answer["offsets"] = [list(span) for span in offsets]
-        return answer
+            outputs = dict(zip(qe["outputs"], others))
+        threshold = request.get("threshold")
+        return quality.quality_answer(
+            pair,
+            table,
+            outputs,
+            labels,
+            qe["tagged"],
+            qe["threshold"] if threshold is None else threshold,
+            "model" if threshold is None else "given",
+            qe["checks"],
+            request.get("label_probabilities"),
+        )
 
 
 class Indexer:
@@ -356,7 +272,7 @@ def softmax(scores: ndarray) -> ndarray:
     return exponentials / exponentials.sum(-1, keepdims=True)
 
 
-def viterbi(scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray) -> list[int]:
+def viterbi(scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray) -> ndarray:
     """Returns the best tags of a sentence under a CRF, given the scores (words, labels)."""
     best, pointers = start + scores[0], []
     for emissions in scores[1:]:
@@ -366,7 +282,7 @@ def viterbi(scores: ndarray, transitions: ndarray, start: ndarray, end: ndarray)
     tags = [int((best + end).argmax())]
     for pointer in reversed(pointers):
         tags.append(int(pointer[tags[-1]]))
-    return tags[::-1]
+    return numpy.array(tags[::-1])
 
 
 def chain_probabilities(
@@ -399,10 +315,10 @@ def load_pieces(folder: Path, name: str | None) -> Any:
     return Tokenizer.from_file(str(folder / name))
 
 
-def read_request(line: str) -> Any:
+def read_request(line: bytes) -> Any:
     """Returns the request of a line, or the `UserError` that becomes its answer."""
     try:
-        return parse_object(line)
+        return parse_object(line.decode("utf-8-sig"))
     except ValueError as error:
         return UserError(str(error))
 
@@ -413,9 +329,8 @@ def main() -> None:
     parser.add_argument("--int8", action="store_true", help="use the graph with 8-bit weights")
     args = parser.parse_args()
     runner = Runner(Path(__file__).parent, args.threads, args.int8)
-    sys.stdin.reconfigure(encoding="utf-8-sig")  # type: ignore[union-attr]
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    requests = (read_request(line) for line in sys.stdin if line.strip())
+    requests = (read_request(line) for line in sys.stdin.buffer if line.strip())
     while batch := list(islice(requests, NUM_LINES)):
         for answer in runner.tag(batch):
             print(json.dumps(answer, ensure_ascii=False))

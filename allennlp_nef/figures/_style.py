@@ -20,7 +20,6 @@ with require_extra("plot", "a plot"):
 logger = logging.getLogger(__name__)
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
-RED, BLUE, GRAY = "#cc3311", "#1f6fd0", "#6b7280"
 
 # Attention from 0 to 1. The scale follows the square root, to make small weights visible.
 ATTENTION_COLORS = LinearSegmentedColormap.from_list("attention", ["#ffffff", "#4338ca", "#17124f"])

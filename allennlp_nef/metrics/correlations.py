@@ -31,14 +31,22 @@ def sentence_scores(counts: numpy.ndarray) -> Scores:
     return {"pearson": pearson, "mae": ratio(d, n), "rmse": numpy.sqrt(ratio(dd, n))}
 
 
+def spearman(gold: Tags, predicted: Tags) -> float:
+    """Returns Spearman's correlation of one number per sentence; 0 if one side is constant."""
+    from scipy.stats import spearmanr
+
+    sides: list[numpy.ndarray] = [numpy.ravel(side) for side in (gold, predicted)]
+    if any(numpy.unique(side).size < 2 for side in sides):
+        return 0.0
+    return float(spearmanr(*sides)[0])
+
+
 def rank_correlations(gold: Tags, predicted: Tags) -> Scores:
     """Returns the Spearman and Kendall correlations of one number per sentence; 0 if one side is constant."""
-    from scipy.stats import kendalltau, rankdata
+    from scipy.stats import kendalltau
 
-    ranks = (rankdata(side, axis=0).tolist() for side in (gold, predicted))
-    spearman = sentence_scores(count_sentence_scores(*ranks).sentences.sum(0))["pearson"]
     kendall = numpy.nan_to_num(kendalltau(gold, predicted)[0])
-    return {"spearman": float(spearman), "kendall": float(kendall)}
+    return {"spearman": spearman(gold, predicted), "kendall": float(kendall)}
 
 
 CORRELATIONS = Scorer(
@@ -98,5 +106,5 @@ class SentenceScores(CollectingMetric):
     def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
         sides: Sequence[Tags] = [side[:, None].tolist() for side in (gold, predicted)]
         scores = sentence_scores(count_sentence_scores(*sides).sentences.sum(0))
-        scores["spearman"] = rank_correlations(*sides)["spearman"]
+        scores["spearman"] = spearman(*sides)
         return {name: float(score) for name, score in scores.items()}

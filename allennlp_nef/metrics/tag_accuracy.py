@@ -12,13 +12,16 @@ class TagAccuracy(Metric):
     In distributed training, `get_metric(reset=True)` returns the accuracy over all processes.
     """
 
+    _counts: torch.Tensor
+
     def __init__(self) -> None:
         self.reset()
 
     def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:  # type: ignore[override]
         """Counts a batch: predictions (batch, tokens, labels), gold tags and a mask (batch, tokens)."""
         is_right = (predictions.argmax(-1) == gold) & mask
-        self._counts += torch.stack([is_right.sum(), mask.sum()]).cpu()
+        counts = torch.stack([is_right.sum(), mask.sum()])
+        self._counts = self._counts.to(counts.device) + counts
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         correct, total = (dist_reduce_sum(self._counts) if reset else self._counts).tolist()

@@ -1,7 +1,7 @@
 """Neural easy-first taggers, and the same taggers without a decoder."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -17,7 +17,7 @@ from allennlp.training.metrics import Metric
 from torch import Tensor
 from torch.nn import functional
 
-from allennlp_nef.data.chunks import are_chunk_tags, chunks_of
+from allennlp_nef.data.chunks import are_chunk_tags
 from allennlp_nef.data.fields import NO_LABEL, UNSEEN
 from allennlp_nef.metrics import ConllEval, TagAccuracy
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
@@ -26,11 +26,11 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     parts_of,
     run_encoder,
 )
-from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
+from allennlp_nef.modules.tag_heads import Predicted, SoftmaxTagHead, TagHead
 from allennlp_nef.modules.traces import SentenceTrace, sentence_trace
 from allennlp_nef.nn.util import zero_padding
 
-Metadata = Sequence[Mapping[str, Any]] | None
+Metadata = Sequence[Any] | None
 
 
 @Model.register("nef_tagger")
@@ -64,7 +64,6 @@ class NefTagger(Model):
     """
 
     default_predictor = "nef_tagger"
-    continues: Tensor
     # The parts whose dimensions depend on each other, in order.
     parts: ClassVar[dict[str, type]] = {
         "text_field_embedder": TextFieldEmbedder,
@@ -104,12 +103,7 @@ class NefTagger(Model):
             extras["label_table"] = layer.label_table = layers[0].label_table
         dim = (decoder or encoder).get_output_dim()
         self.tag_head = tag_head.construct(input_dim=dim, **extras)
-        labels = self.tag_head.labels
-        self.has_chunks = are_chunk_tags(labels)
-        if self.has_chunks:
-            # Whether the label of the column continues the chunk of the label of the row.
-            continues = [[chunks_of((a, b))[:1] == [(0, 2, b[2:])] for b in labels] for a in labels]
-            self.register_buffer("continues", torch.tensor(continues), persistent=False)
+        self.has_chunks = are_chunk_tags(self.tag_head.labels)
         initializer(self)
 
     def forward(
@@ -126,17 +120,17 @@ class NefTagger(Model):
         tags : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
             The gold labels. `NO_LABEL` is ignored in the loss and the metrics. A label that the model does not know
             counts as an error in the metrics.
-        metadata : `Sequence[Mapping[str, Any]]`, optional (default = `None`)
-            The `words` of each sentence and, if known, its `tags`.
+        metadata : `Sequence[Sentence]`, optional (default = `None`)
+            The sentences, or for readers of AllenNLP dicts with their `words`.
         trace : `bool`, optional (default = `False`)
             Whether to return the trace of the decoder, or of the encoder if there is no decoder.
 
         # Returns
 
         `dict[str, Any]`
-            `mask` and `tag_ids`, (batch, tokens); `scores` and, in evaluation mode, `class_probabilities`, (batch,
-            tokens, labels); `loss`, if there are gold tags; `metadata`, if given; `trace`, an `EncoderTrace`, if
-            requested and available.
+            `mask` and `tag_ids`, (batch, tokens); `scores`, (batch, tokens, labels); in evaluation mode
+            `class_probabilities`, (batch, tokens, labels), and `next_probabilities` (see `Predicted`); `loss`, if there
+            are gold tags; `metadata`, if given; `trace`, an `EncoderTrace`, if requested and available.
         """
         vectors, mask = self.text_field_embedder(tokens), get_text_field_mask(tokens)
         states, encoder_trace = self.encode(vectors, mask, trace)
@@ -169,14 +163,15 @@ class NefTagger(Model):
             if self.training:
                 output["tag_ids"] = self.tag_head.decode(scores, mask)
             else:
-                output["tag_ids"], output["class_probabilities"] = self.decode(scores, mask)
+                names = ("tag_ids", "class_probabilities", "next_probabilities")
+                output.update(zip(names, self.predict(scores, mask)))
             if tags is not None:
                 self._update_metrics(output, tags)
         return output
 
-    def decode(self, scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the predicted tags (batch, tokens) and the probabilities (batch, tokens, labels); 0 in padding."""
-        return self.tag_head.decode(scores, mask), self.tag_head.probabilities(scores, mask)
+    def predict(self, scores: Tensor, mask: Tensor) -> Predicted:
+        """Returns the predicted tags and the probabilities of all labels."""
+        return self.tag_head.predict(scores, mask)
 
     def _update_metrics(self, output: dict[str, Any], tags: Tensor) -> None:
         tag_ids, mask = output["tag_ids"], output["mask"] & (tags != NO_LABEL)
@@ -191,7 +186,7 @@ class NefTagger(Model):
 
     def _gold_labels(self, output: dict[str, Any], tags: Tensor, mask: Tensor) -> list[list[str]]:
         """Returns the gold labels of each sentence; with metadata, including those that the model does not know."""
-        known = (item.get("tags") for item in output.get("metadata", ()))
+        known = (getattr(item, "tags", None) for item in output.get("metadata", ()))
         gold = [
             [tag for tag in labels if tag is not None] for labels in known if labels is not None
         ]
@@ -213,54 +208,26 @@ class NefTagger(Model):
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """Returns the output of a batch in evaluation mode, as lists with an element for each sentence.
 
-        - `words`, if there are metadata, `tags`, and their `probabilities`, each as long as the sentence.
-        - `class_probabilities`: tensors (words, labels).
-        - `spans`, if the labels are chunk tags: `start`, `end` (exclusive), `type`, `text` and `probability` of each.
-        - `attention` (rows x words) and `trace` (`SentenceTrace`), if there is a trace.
+        - `words`, if there are metadata, and `tags`, each as long as the sentence.
+        - `tag_ids`, arrays (words,); `class_probabilities`, arrays (words, labels); and `next_probabilities`, arrays
+          (words - 1, labels).
+        - `trace`, a `SentenceTrace`, if there is one.
         - `loss`, a scalar, if it has a gradient, for `allennlp.interpret`.
         """
-        mask, table = output_dict["mask"], output_dict["class_probabilities"]
+        mask = output_dict["mask"]
         lengths = mask.sum(-1).tolist()
-        chosen = _chosen(table, output_dict["tag_ids"]).tolist()
-        readable: dict[str, Any] = {
-            "tags": self._labels_of(output_dict["tag_ids"], mask),
-            "probabilities": [row[:length] for row, length in zip(chosen, lengths)],
-            "class_probabilities": [row[:length] for row, length in zip(table.cpu(), lengths)],
-        }
+        readable: dict[str, Any] = {"tags": self._labels_of(output_dict["tag_ids"], mask)}
+        for name, rows in (("tag_ids", 0), ("class_probabilities", 0), ("next_probabilities", -1)):
+            array = output_dict[name].cpu().numpy()
+            readable[name] = [row[: length + rows] for row, length in zip(array, lengths)]
         if "metadata" in output_dict:
             readable["words"] = [item["words"] for item in output_dict["metadata"]]
-        words = readable.get("words", [[]] * len(lengths))
-        if self.has_chunks:
-            readable["spans"] = self._spans(output_dict, words, readable["tags"])
         if "trace" in output_dict:
+            words = readable.get("words", [[]] * len(lengths))
             readable["trace"] = self._traces(output_dict, words, readable["tags"])
-            readable["attention"] = [trace.attention.tolist() for trace in readable["trace"]]
         if "loss" in output_dict and output_dict["loss"].requires_grad:
             readable["loss"] = output_dict["loss"]
         return readable
-
-    def _spans(
-        self, output: dict[str, Any], words: list[list[str]], tags: list[list[str]]
-    ) -> list[list[dict[str, Any]]]:
-        """Returns the predicted chunks of each sentence.
-
-        The probability of a chunk is the probability that its words have their tags, and that the next word does not
-        continue the chunk. Under constraints, this is the probability that the sentence has exactly this chunk.
-        """
-        tag_ids = output["tag_ids"]
-        following = self.tag_head.next_probabilities(output["scores"], output["mask"], tag_ids)
-        first = _chosen(output["class_probabilities"], tag_ids).cpu()  # P(y_i)
-        then = _chosen(following, tag_ids[:, 1:]).cpu()  # P(y_(i+1) | y_i)
-        last = 1 - (following * self.continues[tag_ids[:, :-1]]).sum(-1)  # ... does not continue
-        last = functional.pad(last, (0, 1), value=1.0).clamp(0, 1).cpu()
-        spans: list[list[dict[str, Any]]] = [[] for _ in tags]
-        for i, labels in enumerate(tags):
-            for start, end, kind in chunks_of(labels):
-                probability = first[i, start] * then[i, start : end - 1].prod() * last[i, end - 1]
-                span = {"start": start, "end": end, "type": kind}
-                span["text"] = " ".join(words[i][start:end])
-                spans[i].append({**span, "probability": min(1.0, float(probability))})
-        return spans
 
     def _traces(
         self, output: dict[str, Any], words: list[list[str]], tags: list[list[str]]
@@ -270,8 +237,8 @@ class NefTagger(Model):
         steps = []
         for step in range(trace.attention.size(1)) if trace.output_after else ():
             states = trace.output_after(step)
-            tag_ids, table = self.decode(self.tag_head.scores(states), output["mask"])
-            steps.append((tag_ids, _chosen(table, tag_ids)))
+            tag_ids, table, _ = self.predict(self.tag_head.scores(states), output["mask"])
+            steps.append((tag_ids, table.gather(-1, tag_ids.unsqueeze(-1)).squeeze(-1)))
         arrays = [torch.stack(each, 1).cpu().numpy() for each in zip(*steps)]
         attention = trace.attention.float().cpu().numpy()  # (batch, rows, tokens), like the arrays
         traces = []
@@ -327,8 +294,3 @@ def _fill_in(options: Any, dim: int) -> None:
         for name in ("input_dim", "input_size"):
             if name in options and options.get(name) is None:
                 options[name] = dim
-
-
-def _chosen(table: Tensor, tag_ids: Tensor) -> Tensor:
-    """Returns the values of the given labels: (..., labels) -> (...)."""
-    return table.gather(-1, tag_ids.unsqueeze(-1)).squeeze(-1)

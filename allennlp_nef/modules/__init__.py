@@ -1,1 +1,1 @@
-"""Registered parts of models: attentions, encoders, embedders, tag heads and transformers."""
+"""Registered parts of models: attentions, attention transforms, encoders and tag heads."""

@@ -1,6 +1,5 @@
 """Attention transforms, which turn the scores and coverage of a decoder step into attention."""
 
-import math
 from typing import ClassVar
 
 import entmax
@@ -12,6 +11,7 @@ from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction
 from allennlp_nef.nn.constrained_sparsemax import ConstrainedSparsemaxFunction
 from allennlp_nef.nn.sketching import SketchState
 from allennlp_nef.nn.util import exclude_scores
+from allennlp_nef.options import check_numbers
 
 
 class AttentionTransform(torch.nn.Module, Registrable):
@@ -40,10 +40,8 @@ class ScoredAttentionTransform(AttentionTransform):
 
     def __init__(self, temperature: float = 1.0, coverage_penalty: float = 0.0) -> None:
         super().__init__()
-        if not 1e-6 <= temperature < math.inf:
-            raise ConfigurationError(f"temperature must be at least 1e-6, got {temperature}")
-        if not 0 <= coverage_penalty < math.inf:
-            raise ConfigurationError(f"coverage_penalty must be at least 0, got {coverage_penalty}")
+        check_numbers(1e-6, temperature=temperature)
+        check_numbers(0, coverage_penalty=coverage_penalty)
         self.temperature = temperature
         self.coverage_penalty = coverage_penalty
 

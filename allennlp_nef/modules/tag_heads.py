@@ -1,7 +1,8 @@
 """Tag heads, the output layers of taggers: scores, loss, tags and probabilities."""
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from allennlp.common import Registrable
@@ -18,6 +19,17 @@ from allennlp_nef.nn import crf
 from allennlp_nef.nn.util import in_float32_at_least, zero_padding
 
 AVERAGES = ("sentence", "token", "none")
+
+
+class Predicted(NamedTuple):
+    """The predictions of a tag head for a batch; 0 in padding."""
+
+    tag_ids: Tensor
+    """The best tags: (batch, tokens), long."""
+    probabilities: Tensor
+    """The probability of each label of each word: (batch, tokens, labels)."""
+    next_probabilities: Tensor
+    """The probability of each label of the next word if this word has its best tag: (batch, tokens - 1, labels)."""
 
 
 class TagHead(torch.nn.Module, Registrable):
@@ -65,8 +77,10 @@ class TagHead(torch.nn.Module, Registrable):
                 raise ConfigurationError(
                     f"label_weights: expected one of {', '.join(self.labels)}, got {label!r}"
                 )
-            if weight <= 0:
-                raise ConfigurationError(f"label_weights: {label}: {weight} is not above 0")
+            if not 0 < weight < math.inf:  # NaN, too
+                raise ConfigurationError(
+                    f"label_weights: {label}: expected a number above 0, got {weight}"
+                )
             weights[self.labels.index(label)] = weight
         self.register_buffer("label_weights", weights, persistent=False)
 
@@ -101,12 +115,10 @@ class TagHead(torch.nn.Module, Registrable):
         scores = in_float32_at_least(scores) - self.label_weights.log()
         return zero_padding(scores.softmax(-1), mask)
 
-    def next_probabilities(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
-        """Returns the probability of each label of the next word if this word has the label in `tags`, (batch, tokens).
-
-        Returns (batch, tokens - 1, labels), with 0 where the next word is padding.
-        """
-        return self.probabilities(scores, mask)[:, 1:]
+    def predict(self, scores: Tensor, mask: Tensor) -> "Predicted":
+        """Returns the best tags, and the probabilities of all labels."""
+        table = self.probabilities(scores, mask)
+        return Predicted(self.decode(scores, mask), table, table[:, 1:])
 
 
 @TagHead.register("softmax")
@@ -203,10 +215,12 @@ class CrfTagHead(SoftmaxTagHead):
         return crf.viterbi(scores, mask, self.constrained_chain())
 
     def probabilities(self, scores: Tensor, mask: Tensor) -> Tensor:
-        return crf.marginals(scores, mask, self.constrained_chain())
+        return self.predict(scores, mask).probabilities
 
-    def next_probabilities(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
-        return crf.next_marginals(scores, mask, self.constrained_chain(), tags)
+    def predict(self, scores: Tensor, mask: Tensor) -> Predicted:
+        chain = self.constrained_chain()
+        tag_ids = crf.viterbi(scores, mask, chain)
+        return Predicted(tag_ids, *crf.marginals(scores, mask, chain, tag_ids))
 
     def constrained_chain(self) -> crf.LinearChain:
         """Returns the chain, with the transitions that violate the constraints forbidden."""

@@ -112,7 +112,8 @@ def constrained_softmax(
 
     # Raises
 
-    `ValueError`: a bound is negative or NaN, or bounds sum to less than 1 by more than rounding.
+    `ValueError`: a bound is negative or NaN, bounds sum to less than 1 by more than rounding, or the scores are
+    integers.
     """
     return apply_with_bounds(ConstrainedSoftmaxFunction, scores, upper_bounds, mask, dim)
 
@@ -125,6 +126,10 @@ def apply_with_bounds(
     dim: int,
 ) -> torch.Tensor:
     """Prepares and checks the arguments of `constrained_softmax`, and applies its autograd function."""
+    if not scores.is_floating_point():
+        raise ValueError(f"expected scores of a floating type, got {scores.dtype}")
+    if not upper_bounds.is_floating_point():
+        upper_bounds = upper_bounds.to(scores.dtype)
     if mask is not None:
         scores, upper_bounds = (x.masked_fill(~mask, 0) for x in (scores, upper_bounds))
     upper_bounds = upper_bounds.expand_as(scores)

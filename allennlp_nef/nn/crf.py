@@ -101,39 +101,35 @@ def viterbi(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
     return torch.stack(path[::-1], dim=1).masked_fill(~mask, 0)
 
 
-def marginals(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
-    """P(y_i = k | x), the probability of each tag of each word: (batch, tokens, tags); 0 in padding.
+def marginals(
+    emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The probabilities of all tags, and of those that follow the given tags, (batch, tokens).
 
-    It is proportional to the exponential of the forward plus the backward message.
-    """
-    emissions, chain = _prepare(emissions, mask, chain)
-    emissions = emissions - emissions.detach().amax(-1, keepdim=True)
-    # For each tag of a word, log sum exp of the scores of all possible prefixes, up to a constant: (batch, tags).
-    message = chain.start + emissions[:, 0]
-    forward = [message]
-    for i in range(1, emissions.size(1)):
-        # (batch, from, 1) + (from, to), summed over from
-        extended = (message.unsqueeze(2) + chain.transitions).logsumexp(1) + emissions[:, i]
-        message = extended - extended.detach().amax(-1, keepdim=True)
-        forward.append(message)
-    backward = _backward(emissions, mask, chain)[0]
-    return zero_padding((torch.stack(forward, dim=1) + backward).softmax(-1), mask)
-
-
-def next_marginals(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> Tensor:
-    """P(y_(i+1) = k | y_i = tags_i, x), the probability of each tag of the next word if this word has the given tag.
-
-    Words in a chain depend only on their neighbors, so the tags of adjacent words have the probability P(y_i, ..., y_j
-    | x) = P(y_i | x) P(y_(i+1) | y_i, x) ... P(y_j | y_(j-1), x).
+    Words in a chain depend only on their neighbors, so P(y_(i+1) = k | x) is the sum over j of P(y_i = j | x) P(y_(i+1)
+    = k | y_i = j, x), and the tags of adjacent words have the probability P(y_i, ..., y_j | x) = P(y_i | x) P(y_(i+1) |
+    y_i, x) ... P(y_j | y_(j-1), x).
 
     # Returns
 
-    `Tensor`, (batch, tokens - 1, tags): 0 where the next word is padding.
+    `tuple[Tensor, Tensor]`
+        P(y_i = k | x), the probability of each tag of each word: (batch, tokens, tags); 0 in padding.
+        P(y_(i+1) = k | y_i = tags_i, x): (batch, tokens - 1, tags); 0 where the next word is padding.
     """
     emissions, chain = _prepare(emissions, mask, chain)
-    following = chain.transitions[tags[:, :-1]] + emissions[:, 1:]
-    following = following + _backward(emissions, mask, chain)[0][:, 1:]
-    return zero_padding(following.softmax(-1), mask[:, 1:])
+    scores = emissions + _backward(emissions, mask, chain)[0]  # of a tag and all that can follow it
+    table = [(chain.start + scores[:, 0]).softmax(-1)]  # (batch, tags)
+    following = [scores[:, :0]]
+    for i in range(1, emissions.size(1)):
+        after = (chain.transitions + scores[:, i, None]).softmax(-1)  # (batch, from, to)
+        following.append(after[range(len(tags)), tags[:, i - 1], None])  # (batch, 1, to)
+        # A matrix product would be in bfloat16 under autocast. The sum is 1 but for rounding, which would add up.
+        probabilities = (table[-1].unsqueeze(2) * after).sum(1)
+        table.append(probabilities / probabilities.sum(-1, keepdim=True))
+    return (
+        zero_padding(torch.stack(table, dim=1), mask),
+        zero_padding(torch.cat(following, dim=1), mask[:, 1:]),
+    )
 
 
 def _backward(emissions: Tensor, mask: Tensor, chain: LinearChain) -> tuple[Tensor, Tensor]:

@@ -14,14 +14,14 @@ and passes it as the *pre-activation* p, whose first columns belong to the atten
                                           NEF-S: t_i = tanh(sum_j alpha_j a_s,j) for all i     (Eq. 4)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch.nn.functional import linear, pad
 
-from allennlp_nef.nn.util import float32_at_least, zero_padding
+from allennlp_nef.nn.util import float32_at_least
 
 
 class SketchState(NamedTuple):
@@ -44,20 +44,11 @@ class SketchState(NamedTuple):
     gradient. None if there is no output layer to score with."""
 
 
-class SketchResult(NamedTuple):
-    sketches: torch.Tensor
-    """s^N: (batch, tokens, sketch_dim), 0 in padding."""
-    attention: torch.Tensor | None
-    """alpha of all steps: (batch, steps, tokens), 0 after the last step of a sentence. None without `trace`."""
-    history: torch.Tensor | None
-    """s^1 to s^N: (batch, steps, tokens, sketch_dim), constant after the last step of a sentence."""
-
-
 Attend = Callable[[torch.Tensor, SketchState], torch.Tensor]
 """Attention scores z (batch, tokens) and the state -> attention weights alpha (batch, tokens)."""
 ScoreUpdates = Callable[[torch.Tensor], torch.Tensor]
-"""The update t_i that each word would get (batch, tokens, sketch_dim) -> its best tag score after the update (batch,
-tokens)."""
+"""The pre-activations of the update that each word would get (batch, tokens, sketch_dim) -> its best tag score after
+the update (batch, tokens), without gradient."""
 
 
 def windows(states: torch.Tensor, context_size: int) -> torch.Tensor:
@@ -76,13 +67,12 @@ def sketch(
     attention_vector: torch.Tensor,
     attend: Attend,
     mask: torch.Tensor,
-    num_steps: int,
+    active: Sequence[int],
     context_size: int,
     single: bool = False,
     score_updates: ScoreUpdates | None = None,
-    trace: bool = False,
-) -> SketchResult:
-    """Computes the sketches of a batch. It never waits for the device.
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yields the attention and the sketches after each step of a batch. It never waits for the device.
 
     # Parameters
 
@@ -95,45 +85,52 @@ def sketch(
     attend : `Attend`
         rho.
     mask : `torch.BoolTensor`, (batch, tokens)
-    num_steps : `int`
-        N, at least 1. A sentence takes at most as many steps as it has words; after that, its attention is 0.
+    active : `Sequence[int]`
+        How many sentences, the first ones of the batch, are computed in each of the N steps; it never grows. Leave out
+        only finished sentences: a sentence takes at most as many steps as it has words; after that, its attention is 0.
     context_size : `int`
         The number of words on each side of a window.
     single : `bool`, optional (default = `False`)
         NEF-S (Eq. 4) instead of NEF-F (Eq. 7).
     score_updates : `ScoreUpdates`, optional (default = `None`)
         For transforms that choose words by tag scores (Algorithm 1).
-    trace : `bool`, optional (default = `False`)
-        Whether to return the attention and the sketches of all steps.
+
+    # Yields
+
+    `tuple[torch.Tensor, torch.Tensor]`
+        - alpha, (batch, tokens), in float32 at least.
+        - s^n, (batch, tokens, sketch_dim); 0 in padding.
     """
-    p, dim = preactivation, len(attention_vector)
+    p, dim, last = preactivation, len(attention_vector), len(active) - 1
     # (sketch_dim, window * rows): maps t to what it adds to a, for each place in a window.
     by_place = sketch_weight.unflatten(1, (2 * context_size + 1, -1)).permute(2, 1, 0).flatten(1)
     lengths = mask.sum(-1)
     sketches = p.new_zeros(*mask.shape, len(sketch_weight) - dim)  # s^0
     coverage = torch.zeros_like(mask, dtype=float32_at_least(p.dtype))
+    finished = sketches[:0]  # of the sentences that are no longer computed
     # W_s * s^0 is zero. A single step computes it anyway: distributed training needs a gradient for W_s.
-    a = p if num_steps > 1 else p + linear(windows(sketches, context_size), sketch_weight)
-    attention, history = [], []
-    for step in range(num_steps):
-        scorer = score_updates and partial(_tag_scores, score_updates, a[..., dim:])
+    a = p if last else p + linear(windows(sketches, context_size), sketch_weight)
+    for step, number in enumerate(active):
+        if number < p.size(0):
+            finished = torch.cat([sketches[number:], finished])
+            p, a, mask, lengths, sketches, coverage = (
+                each[:number] for each in (p, a, mask, lengths, sketches, coverage)
+            )
+        scorer = score_updates and partial(score_updates, a[..., dim:])
         state = SketchState(step, coverage, mask, lengths, scorer)
         alpha, t = attention_and_update(a, attention_vector, attend, state, single)
         coverage = coverage + alpha
         weights = alpha.to(p.dtype).unsqueeze(-1)  # (batch, tokens, 1)
         sketches = torch.addcmul(sketches, weights, t)
-        if trace:
-            attention.append(alpha)
-            history.append(sketches)
-        if step < num_steps - 1 and single:  # the step adds the rank-one term alpha t^T to s
+        if finished.size(0):
+            yield pad(alpha, (0, 0, 0, finished.size(0))), torch.cat([sketches, finished])
+        else:
+            yield alpha, sketches
+        if step < last and single:  # the step adds the rank-one term alpha t^T to s
             columns = (t.squeeze(1) @ by_place).unflatten(1, (-1, len(sketch_weight)))
             a = a.baddbmm(windows(weights, context_size), columns)
-        elif step < num_steps - 1:
+        elif step < last:
             a = p + linear(windows(sketches, context_size), sketch_weight)
-    sketches = zero_padding(sketches, mask)  # already 0; this stops the gradients of padding
-    if not trace:
-        return SketchResult(sketches, None, None)
-    return SketchResult(sketches, torch.stack(attention, 1), torch.stack(history, 1))
 
 
 def attention_and_update(
@@ -156,8 +153,3 @@ def attention_and_update(
     if single:
         return alpha, (alpha.to(a.dtype).unsqueeze(1) @ a_s).tanh()
     return alpha, hidden[..., dim:]
-
-
-@torch.no_grad()
-def _tag_scores(score: ScoreUpdates, a_s: torch.Tensor) -> torch.Tensor:
-    return score(a_s.tanh())

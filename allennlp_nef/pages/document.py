@@ -36,17 +36,19 @@ $scripts
 _HEIGHT, _ROW_HEIGHT, _MAX_HEIGHT = 650, 30, 950  # of a replay in a notebook, in pixels
 
 
-def page_of(models: Sequence[Mapping[str, Any]]) -> str:
-    """Builds an HTML page that replays how models tagged sentences.
+def page_of(description: Mapping[str, Any], sentences: Sequence[Mapping[str, Any]]) -> str:
+    """Builds an HTML page that replays how a model tagged sentences.
 
     # Parameters
 
-    models : `Sequence[Mapping[str, Any]]`
-        For each model the `description` of its predictor, and its answers with `trace` as `sentences`; an answer may
-        have `gold`, the gold tags or None. All models have the same sentences.
+    description : `Mapping[str, Any]`
+        The description of the predictor.
+    sentences : `Sequence[Mapping[str, Any]]`
+        Its answers with `trace`. An answer may have `gold`, the gold tags or None.
     """
     scripts = ("elements.js", "heat_map.js", "quality.js", "replay.js", "replay_page.js")
-    return document_of("Tagging, step by step", {"models": models}, scripts)
+    content = {"description": description, "sentences": sentences}
+    return document_of("Tagging, step by step", content, scripts)
 
 
 def document_of(title: str, content: Mapping[str, Any], scripts: Sequence[str]) -> str:
@@ -71,7 +73,7 @@ def frame_of(answer: Mapping[str, Any], description: Mapping[str, Any]) -> str:
 
     `answer` is the answer of a predictor with its `trace`, and `description` describes that predictor.
     """
-    page = page_of([{"description": description, "sentences": [answer]}])
+    page = page_of(description, [answer])
     height = min(_HEIGHT + _ROW_HEIGHT * len(answer["trace"]["attention"]), _MAX_HEIGHT)
     return (
         f'<iframe title="Replay" sandbox="allow-scripts" style="width: 100%; height: {height}px; border: 0; '

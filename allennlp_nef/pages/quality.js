@@ -10,7 +10,7 @@ const Quality = (() => {
   };
   const UNITS = { gaps: "gaps", target_and_gaps: "words and gaps" };
   const NAMES = { gaps: "Translation", target_and_gaps: "Translation and gaps", source: "Source" };
-  const HINT = "The number of a word is its probability of BAD. A word is tagged BAD from the threshold on.";
+  const HINT = "The number of a word is its probability of BAD. A word is tagged BAD at or above the threshold.";
 
   const percent = (share) => `${Number((100 * share).toFixed(1))}%`;
 
@@ -62,7 +62,7 @@ const Quality = (() => {
     const output = element("output", { "aria-live": "off" }); // the slider is announced
     const reset = element("button", { type: "button" }, "Reset");
     const show = (threshold) => {
-      const name = own === null ? "the model's tags" : `${decimals(own)}, ${ORIGINS[origin] ?? ORIGINS.model}`;
+      const name = own === null ? "the answers' tags" : `${decimals(own)}, ${ORIGINS[origin] ?? ORIGINS.model}`;
       const value = threshold === null ? name : decimals(threshold);
       output.textContent = `${value}. ${count()}.`;
       slider.setAttribute("aria-valuetext", output.textContent);

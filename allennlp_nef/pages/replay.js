@@ -82,9 +82,10 @@ const Replay = (() => {
         const covered = Math.min(1, frame.covered?.[i] ?? 0);
         chip.style.setProperty("--covered", covered);
         chip.style.setProperty("--before", Math.max(0, covered - (frame.attention?.[i] ?? 0)));
-        const isWrong = Boolean(answer.gold) && answer.gold[i] !== frame.tags[i];
+        const right = answer.gold?.[i] ?? null; // of a word with a gold tag
+        const isWrong = right !== null && right !== frame.tags[i];
         chip.classList.toggle("wrong", isWrong);
-        gold.textContent = isWrong ? `gold ${answer.gold[i]}` : "";
+        gold.textContent = isWrong ? `gold ${right}` : "";
         chip.classList.toggle("span", Boolean(chunks[i]?.inside));
         chip.classList.toggle("span-ends", Boolean(chunks[i]?.ends));
       });
@@ -143,8 +144,8 @@ const Replay = (() => {
     return element("p", { class: "key" }, parts.join(" "));
   }
 
-  /** The player of the steps. `update` shows a frame; `onStep` is called with the step that the user chooses. */
-  function playerOf(answer, frames, description, direction, update, onStep) {
+  /** The player of the steps. `update` shows a frame. */
+  function playerOf(answer, frames, description, direction, update) {
     const name = description.step_name;
     const count = frames.length;
     const play = element("button", { type: "button", class: "play" }, "Play");
@@ -154,17 +155,12 @@ const Replay = (() => {
     let timer = null;
     const heat = HeatMap.make(answer, frames, description, direction, (n) => stopAt(n));
 
-    function choose(wanted) {
-      const n = Math.min(wanted, count);
+    function choose(n) {
       slider.value = n;
       slider.setAttribute("aria-valuetext", `${n} of ${count}`);
       status.textContent = statusOf(answer, frames, n, name);
       heat?.mark(n);
       update(frames[n - 1]);
-    }
-    function go(n) {
-      choose(n);
-      onStep(n);
     }
     function stop() {
       clearInterval(timer);
@@ -174,7 +170,7 @@ const Replay = (() => {
     }
     function stopAt(n) {
       stop();
-      go(n);
+      choose(n);
     }
     function refresh() {
       heat?.paint();
@@ -188,12 +184,12 @@ const Replay = (() => {
       const first = Number(slider.value) === count ? 1 : Number(slider.value);
       const pace = Math.min(MAX_STEP, MAX_REPLAY / count);
       const begin = performance.now();
-      go(first);
+      choose(first);
       timer = setInterval(() => {
         // The clock decides: steps are skipped if drawing is too slow.
         const n = Math.min(count, first + Math.floor((performance.now() - begin) / pace));
         if (n === count) stop();
-        if (n !== Number(slider.value)) go(n);
+        if (n !== Number(slider.value)) choose(n);
       }, pace / 4);
     });
     slider.addEventListener("input", () => stopAt(Number(slider.value)));
@@ -203,7 +199,7 @@ const Replay = (() => {
       ? element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Heat map" }, heat.map)
       : element("p", { class: "note" }, `The heat map is not drawn: it has more than ${HeatMap.MAX_CELLS} cells.`);
     refresh();
-    return { nodes: [controls, status, map, legend, keyOf(answer, name)], choose, refresh, stop, light: (isLit) => heat?.light(isLit) };
+    return { nodes: [controls, status, map, legend, keyOf(answer, name)], refresh, stop, light: (isLit) => heat?.light(isLit) };
   }
 
   function spansOf(spans) {
@@ -224,15 +220,15 @@ const Replay = (() => {
    * Replaces the content of an element with an answer.
    *
    * given: the answer of the predictor, with `trace` (null if the model has none), and optionally with `gold`, the gold
-   * tags. description: the description of the predictor. onStep: is called with the step that the user chooses, from 1.
-   * Returns `stop`, which stops the replay, and `choose(n)`, which shows step n.
+   * tags, null for words without one. description: the description of the predictor. Returns `stop`, which stops the
+   * replay.
    */
-  function show(container, given, description, onStep = () => {}) {
+  function show(container, given, description) {
     const answer = Quality.shown(given);
     const frames = framesOf(answer);
     const direction = directionOf(answer.tokens);
     const { list, nodes, update } = chipsOf(answer, description, direction);
-    const player = answer.trace ? playerOf(answer, frames, description, direction, update, onStep) : null;
+    const player = answer.trace ? playerOf(answer, frames, description, direction, update) : null;
     const source = answer.source ? sourceOf(answer, Quality.alignedOf(answer).source) : null;
     const light = () => {
       const isLit = nodes.map((chip) => chip.matches(":hover, :focus"));
@@ -256,10 +252,10 @@ const Replay = (() => {
     if (!player) {
       container.append(element("p", { class: "key" }, "This model has no steps to replay."));
       update(frames[0]);
-      return { stop: () => {}, choose: () => {} };
+      return { stop: () => {} };
     }
     container.append(element("h3", {}, `Replay of the ${description.step_name}s`), ...player.nodes);
-    return { stop: player.stop, choose: player.choose };
+    return { stop: player.stop };
   }
 
   return { show };

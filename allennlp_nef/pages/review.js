@@ -5,7 +5,7 @@
   const CHUNK = 25; // cards whose layout the browser skips together while they are out of sight
   const NO_BREAK = "\u00a0"; // a blank at which no line ends
   const DECISIONS = { accept: "Accepted", reject: "Rejected" };
-  const KEYS = { n: "next", p: "previous", a: "accept", r: "reject", m: "note", u: "undo", "← →": "choose a word", Space: "mark or unmark it" };
+  const KEYS = { n: "next", p: "previous", a: "accept", r: "reject", m: "note", u: "undo (both: the sentence just decided)", "← →": "choose a word", Space: "mark or unmark it" };
 
   const data = JSON.parse(document.getElementById("page-data").textContent);
   const { labels, sentences } = data;
@@ -17,10 +17,11 @@
 
   // What the reviewer did, by the number of the sentence: `decision`, `note`, `tags` by word.
   let reviewed = Object.fromEntries(all.filter((i) => sentences[i].reviewed).map((i) => [i, sentences[i].reviewed]));
-  let threshold = null; // null: the tags are those of the model
+  let threshold = null; // of the slider; null: the tags are those of the answers
   let shown = []; // the numbers of the sentences that pass the filters, in order
   let current = -1; // the sentence that has, or had, the focus
   let word = -1; // its chosen word
+  let decided = -1; // the sentence that a key has just decided, until the next step
 
   // Progress
 
@@ -55,7 +56,7 @@
     return (from, to) => characters.slice(from, to).join("");
   }
 
-  /** The number of the label that the model and the threshold give a word. */
+  /** The number of the label of a word: that of its answer or, if the slider has been moved, the slider's. */
   function predicted(i, j) {
     const { bad, tags } = sentences[i];
     if (threshold === null) return tags[j];
@@ -131,10 +132,19 @@
     drawn.clear();
   }
 
+  const fileOf = (i) => data.files[sentences[i].file ?? 0];
+
+  /** The name of a sentence. The names of files are shown as they are. */
+  function headingOf(i) {
+    const { name, document: part } = sentences[i];
+    if (data.files.length > 1) return `${fileOf(i)}, ${name}`;
+    return part ? name : capital(name);
+  }
+
   function partsOf(i) {
-    const { name, hter, risk, error } = sentences[i];
+    const { hter, risk, error } = sentences[i];
     const { decision, note, tags } = reviewed[i] ?? {};
-    const head = element("div", { class: "card-head" }, element("h3", { id: `name-${i}` }, capital(name)));
+    const head = element("div", { class: "card-head" }, element("h3", { id: `name-${i}` }, headingOf(i)));
     if (isScored(i)) {
       const quantity = hter === undefined ? "expected share of BAD words" : "predicted HTER";
       const node = element("span", { class: "score" }, `${quantity} ${decimals(risk)}`);
@@ -240,16 +250,20 @@
     const place = shown.indexOf(i) + 1;
     say(`${DECISIONS[decision]}. ${place < shown.length ? `Next: ${place + 1} of ${shown.length}.` : "This is the last sentence."}`);
     go(place);
+    decided = i;
   }
 
   function undo(i) {
     change(i, { decision: undefined, note: undefined, tags: undefined });
     redraw(i);
+    if (i !== current) go(shown.indexOf(i));
     say("Decision, note and marks are undone.");
   }
 
+  /** Opens the note of a sentence. When it ends, the focus returns to where it was. */
   function openNote(i) {
     const card = cards[i];
+    const before = current;
     card.querySelector(".own-note")?.remove();
     const area = element("textarea", { rows: 2, dir: "auto", id: `note-${i}` });
     area.value = reviewed[i]?.note ?? "";
@@ -257,7 +271,7 @@
     area.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" && !(event.key === "Enter" && event.ctrlKey)) return;
       redraw(i);
-      card.focus({ preventScroll: true });
+      cards[before].focus({ preventScroll: true });
     });
     const label = element("label", { for: area.id }, "Note ", element("span", { class: "hint" }, "(Escape ends it)"));
     card.querySelector(".actions").before(element("div", { class: "own-note" }, label, area));
@@ -285,7 +299,7 @@
 
   // Export
 
-  /** A reviewed sentence, as `allennlp_nef.qe.decisions` describes it. */
+  /** A reviewed sentence, as `allennlp_nef.qe.review.decisions` describes it. */
   function recordOf(i) {
     const { name, source, target, words, hter, expected_bad_share } = sentences[i];
     const { decision = null, note = "", tags = {} } = reviewed[i];
@@ -293,11 +307,10 @@
     const label = (j) => (decision === "accept" ? (tags[j] ?? 0) : labelOf(i, j));
     const spans = (isScored(i) ? errorsOf(i, label) : []).map((error) => {
       const [start, end] = [words[error[0]][0], words[error.at(-1)][1]];
-      const severity = labels[label(error[0])];
-      return { start, end, text: slice(start, end), severity: severity === "BAD" ? "major" : severity };
+      return { start, end, text: slice(start, end), severity: data.severities[label(error[0])] };
     });
     const isKnown = decision === "accept" || (decision === "reject" && spans.length);
-    return { id: name, decision, note, predicted_hter: hter, expected_bad_share, source, target, spans: isKnown ? spans : null };
+    return { file: fileOf(i), id: name, decision, note, predicted_hter: hter, expected_bad_share, source, target, spans: isKnown ? spans : null };
   }
 
   function save() {
@@ -340,6 +353,7 @@
   function filter() {
     shown = (order.value === "risk" ? data.order : all).filter(passes);
     if (current >= 0 && !shown.includes(current)) [current, word] = [-1, -1];
+    decided = -1;
     shown.forEach((i, place) => {
       cards[i].setAttribute("aria-posinset", place + 1);
       cards[i].setAttribute("aria-setsize", shown.length);
@@ -385,7 +399,8 @@
       if (errors.value) filter();
     });
   }
-  const HINT = "A word is marked if its probability of BAD reaches the threshold. The number of an error is the mean of its words.";
+  const HINT =
+    "The errors are those of the answers. If you move the slider, words are marked by their probabilities of BAD instead: those that reach its threshold. The number of an error is the mean of its words.";
   const slider = Quality.thresholdOf(data.threshold, data.threshold_from, flagged, moveThreshold, HINT);
 
   // The page
@@ -404,6 +419,7 @@
   list.addEventListener("focusin", ({ target }) => numberOf(target) >= 0 && choose(numberOf(target)));
   list.addEventListener("click", ({ target }) => {
     const i = numberOf(target);
+    decided = -1;
     const { action } = target.dataset;
     if (action) return ACTIONS[action](i, false);
     const node = target.closest(".target-text .word");
@@ -430,9 +446,11 @@
     const action = { a: "accept", r: "reject", m: "note", u: "undo", " ": "mark" }[key];
     const isRtl = isInCard && getComputedStyle(cards[i].querySelector(".target-text")).direction === "rtl";
     const move = { ArrowRight: 1, ArrowLeft: -1 }[key] * (isRtl ? -1 : 1);
+    const last = decided;
+    if (step || action || move) decided = -1;
     if (step) go(i < 0 ? 0 : shown.indexOf(i) + step);
     else if (!isInCard || (target !== cards[i] && (key === " " || move))) return; // a button has the focus
-    else if (action) ACTIONS[action](i, true);
+    else if (action) ACTIONS[action](last >= 0 && "mu".includes(key) ? last : i, true);
     else if (move && isScored(i)) chooseWord(i, word < 0 ? 0 : Math.min(sentences[i].bad.length - 1, Math.max(0, word + move)));
     else return;
     event.preventDefault();

@@ -1,37 +1,24 @@
-"""Base classes of the predictors, which turn requests into answers."""
+"""Base class of the predictors, which turn requests into answers."""
 
 import itertools
 import json
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from functools import cached_property
 from typing import Any, ClassVar
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict, lazy_groups_of
 from allennlp.data import Instance
-from allennlp.data.fields import MetadataField, TextField
+from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Prediction
 from allennlp_nef.data.files import parse_object
-from allennlp_nef.data.tokenizers import Offsets, Split
 from allennlp_nef.errors import UserError, quote
-from allennlp_nef.modules.traces import SentenceTrace
-from allennlp_nef.predictors.requests import (
-    ANYTHING,
-    Check,
-    check_characters,
-    check_request,
-    check_words,
-    request_error,
-)
-from allennlp_nef.pretrained.lora import merge_lora
-
-logger = logging.getLogger(__name__)
+from allennlp_nef.predictors.requests import ANYTHING, Check, check_request, request_error
 
 WINDOW = 1000
 """The number of requests that are checked and sorted by length at a time. Answers do not depend on it."""
@@ -42,10 +29,9 @@ MAX_PAIRS = 10**6
 
 
 class Answer(dict[str, Any]):
-    """The answer to an item: a JSON object whose fields are also attributes, plus the metadata and the trace."""
+    """The answer to an item: a JSON object, whose fields are also attributes, and the `record` of its sentence."""
 
-    metadata: dict[str, Any]
-    trace: SentenceTrace | None = None
+    record: Any = None
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -56,18 +42,23 @@ class Answer(dict[str, Any]):
 
 @dataclass
 class Item:
-    """A checked request, or a sentence from a dataset reader."""
+    """A checked request, or a sentence from a dataset reader; then also the model's output for it, or an error."""
 
-    instance: Instance
+    instance: Any = None
+    """The `Instance`; None if the request has an error."""
     options: dict[str, Any] = field(default_factory=dict)
     """The options of the request, or those of the predictor."""
     echoed: dict[str, Any] = field(default_factory=dict)
     """The fields of the request that the answer repeats, such as `id`."""
+    output: dict[str, Any] = field(default_factory=dict)
+    """The model's human-readable output."""
+    error: Exception | None = None
+    """Why there is no answer."""
 
     @property
-    def metadata(self) -> dict[str, Any]:
-        metadata: Any = self.instance["metadata"]
-        return metadata.metadata
+    def record(self) -> Any:
+        """The record of the sentence, which the reader put into the instance."""
+        return self.instance["metadata"].metadata
 
     @property
     def is_traced(self) -> bool:
@@ -80,41 +71,24 @@ class Item:
         return max(len(each) for each in fields if isinstance(each, TextField))
 
 
-@dataclass
-class Failure:
-    """A request that cannot be answered."""
-
-    error: Exception
-    echoed: dict[str, Any]
-
-    def to_answer(self) -> Answer:
-        """Returns `{"error": ...}`, with the echoed fields of the request. Logs a warning."""
-        name = "" if isinstance(self.error, UserError) else f"{type(self.error).__name__}: "
-        message = f"{name}{self.error}"
-        logger.warning("%s (skipped)", message)
-        return Answer({**self.echoed, "error": message})
-
-
 def batches_of(
-    items: Sequence[Item], batch_size: int, needs_square_memory: bool = False
-) -> Iterator[list[int]]:
-    """Groups items of similar length into batches that fit into memory. Yields the indices of the items of each batch.
+    items: Iterable[Item], batch_size: int, needs_square_memory: bool = False
+) -> Iterator[list[Item]]:
+    """Groups items of similar length into batches that fit into memory.
 
     Items with and without a trace never mix. The memory of traces, and of a model that `needs_square_memory`, grows
     with the square of the length of a sentence.
     """
-    keys = [(item.is_traced, item.num_tokens) for item in items]
-    batch: list[int] = []
-    for index in sorted(range(len(items)), key=keys.__getitem__):
-        is_traced, longest = keys[index]
-        words = (len(batch) + 1) * longest
-        is_square = is_traced or needs_square_memory
+    batch: list[Item] = []
+    for item in sorted(items, key=lambda item: (item.is_traced, item.num_tokens)):
+        words = (len(batch) + 1) * item.num_tokens
+        is_square = item.is_traced or needs_square_memory
         is_full = len(batch) == batch_size or words > MAX_WORDS
-        is_full = is_full or (is_square and words * longest > MAX_PAIRS)
-        if batch and (is_full or is_traced != keys[batch[-1]][0]):
+        is_full = is_full or (is_square and words * item.num_tokens > MAX_PAIRS)
+        if batch and (is_full or item.is_traced != batch[-1].is_traced):
             yield batch
             batch = []
-        batch.append(index)
+        batch.append(item)
     if batch:
         yield batch
 
@@ -141,7 +115,7 @@ class NefPredictor(Predictor):
         The input of `allennlp predict`: "json", one request per line, or "text", one sentence per line.
     on_error : `str`, optional (default = `"stop"`)
         What to do if a request cannot be answered. "stop" raises an exception. "skip" returns an object `{"error":
-        ...}` in place of the answer and logs a warning.
+        ...}` in place of the answer.
     keep_fields : `bool`, optional (default = `False`)
         Whether a request may have other fields, which its answer repeats. The answer's own fields take precedence.
     max_tokens : `int`, optional (default = `1000`)
@@ -177,7 +151,6 @@ class NefPredictor(Predictor):
         **unknown: Any,
     ) -> None:
         super().__init__(model, dataset_reader)
-        merge_lora(model)
         if unknown:
             raise ConfigurationError(f"unknown options of the predictor: {', '.join(unknown)}")
         formats = ["json", *getattr(dataset_reader, "writers", ())]
@@ -204,7 +177,8 @@ class NefPredictor(Predictor):
         self.batch_size = batch_size
         self.options: dict[str, Any] = {}
         """The options of instances, and the defaults of the options of requests."""
-        self._line_numbers = itertools.count()  # of `dump_line`
+        # The lines that AllenNLP's `predict` has read and written, of one file each.
+        self._lines_read, self._lines_written = itertools.count(), itertools.count()
 
     @property
     def needs_square_memory(self) -> bool:
@@ -219,19 +193,20 @@ class NefPredictor(Predictor):
         """Builds the answer for an item from the model's human-readable output."""
         raise NotImplementedError
 
+    @cached_property
     def writer_options(self) -> dict[str, Any]:
-        """Returns what submission writers need besides the answer: see `Prediction.options`."""
+        """What submission writers need besides the answer: see `Prediction.options`."""
         return {}
 
     def description(self) -> JsonDict:
         """Describes the model as a JSON object: `task`, and the limit `max_tokens`."""
         return {"task": self.task, "max_tokens": self.max_tokens}
 
-    def item_of(self, request: Any, place: str = "") -> Item | Failure:
+    def item_of(self, request: Any, place: str = "") -> Item:
         """Returns the item for a request, an instance, or an error that a request already has.
 
-        A request that cannot be answered becomes a `Failure`, which is raised unless `on_error` is "skip". The message
-        begins with `place`, such as "item 2".
+        The error of a request that cannot be answered begins with `place`, such as "item 2". It is raised unless
+        `on_error` is "skip".
         """
         if isinstance(request, Instance):
             return Item(request, self.options)
@@ -246,7 +221,7 @@ class NefPredictor(Predictor):
             located = request_error(f"{place}: {error}" if place else str(error))
             if self.on_error == "stop":
                 raise located from error
-            return Failure(located, echoed)
+            return Item(echoed=echoed, error=located)
         given = {name: request[name] for name in self.options if request.get(name) is not None}
         item.options, item.echoed = {**self.options, **given}, echoed
         return item
@@ -259,52 +234,36 @@ class NefPredictor(Predictor):
             return {name: value for name, value in request.items() if name not in self.fields}
         return {} if request.get("id") is None else {"id": request["id"]}
 
-    def split_field(
-        self, request: JsonDict, name: str, split: Split, may_be_empty: bool = False
-    ) -> tuple[list[str], Offsets | None]:
-        """Returns the words of a field and their offsets: a string is raw text, and a list has no offsets."""
-        value = request[name]
-        if isinstance(value, str):
-            check_characters(name, value)
-            words, offsets = split(value)
-        else:
-            words, offsets = list(value), None
-        if words or not may_be_empty:
-            check_words(name, words, self.max_tokens)
-        return words, offsets
-
-    def answers(self, items: Sequence[Item | Failure]) -> list[Answer]:
-        """Returns the answers to items, in their order; `{"error": ...}` for failures."""
-        return self.to_answers(self.results(items), items)
-
-    def results(self, items: Sequence[Item | Failure]) -> list[Any]:
-        """Returns the model's human-readable output for each item, in their order. Failures are returned unchanged."""
-        results: list[Any] = list(items)
-        numbers = [i for i, item in enumerate(items) if isinstance(item, Item)]
-        valid: list[Any] = [items[i] for i in numbers]
-        for batch in batches_of(valid, self.batch_size, self.needs_square_memory):
-            for index, output in zip(batch, self._outputs_or_failures([valid[i] for i in batch])):
-                results[numbers[index]] = output
-        return results
-
     def stream(self, requests: Iterable[tuple[str, Any]]) -> Iterator[Answer]:
         """Answers (place, request) pairs in their order: see `item_of`. Reads `WINDOW` requests at a time."""
         groups = [requests] if self.needs_whole_input else lazy_groups_of(requests, WINDOW)
         for group in groups:
             yield from self.answers([self.item_of(request, place) for place, request in group])
 
-    def _outputs_or_failures(self, batch: list[Item]) -> list[Any]:
-        """Returns the model's output for each item. With `on_error` "skip", a failing batch is retried in halves."""
+    def answers(self, items: Sequence[Item]) -> list[Answer]:
+        """Returns the answers to items, in their order; `{"error": ...}` for those with an error."""
+        self.run(items)
+        return [self._answer_of(item) for item in items]
+
+    def run(self, items: Iterable[Item]) -> None:
+        """Adds the model's output to each item without an error. With `on_error` "skip", a batch that fails is tried
+        again in halves, until the error is that of a single item."""
+        valid = (item for item in items if item.error is None)
+        for batch in batches_of(valid, self.batch_size, self.needs_square_memory):
+            self._run_batch(batch)
+
+    def _run_batch(self, batch: list[Item]) -> None:
         try:
-            return self.outputs(batch)
+            for item, output in zip(batch, self.outputs(batch), strict=True):
+                item.output = output
         except Exception as error:  # the other items are answered in any case
             if self.on_error == "stop":
                 raise
             if len(batch) == 1:
-                return [Failure(error, batch[0].echoed)]
-        middle = len(batch) // 2
-        halves = batch[:middle], batch[middle:]
-        return [output for half in halves for output in self._outputs_or_failures(half)]
+                batch[0].error = error
+                return
+            self._run_batch(batch[: len(batch) // 2])
+            self._run_batch(batch[len(batch) // 2 :])
 
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
         """Returns the model's human-readable output for each item of a batch."""
@@ -315,21 +274,21 @@ class NefPredictor(Predictor):
         """Returns the instance for the model: without gold fields, with its token indexers."""
         self._dataset_reader.apply_token_indexers(item.instance)
         fields = item.instance.fields.items()
-        kept = {name: each for name, each in fields if name not in self.dropped_fields}
-        # AllenNLP would search dicts for tensors, word by word.
-        return Instance({**kept, "metadata": MetadataField(MappingProxyType(item.metadata))})
+        return Instance({name: each for name, each in fields if name not in self.dropped_fields})
 
-    def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[Answer]:
-        """Builds the answers for the items of a call from the model's outputs or from failures."""
-        answers: list[Answer] = []
-        for output, item in zip(outputs, items):
-            if isinstance(output, Failure) or isinstance(item, Failure):
-                answers.append(output.to_answer())
-                continue
-            answer = Answer({**item.echoed, **self.to_answer(output, item)})
-            answer.metadata, answer.trace = item.metadata, output.get("trace")
-            answers.append(answer)
-        return answers
+    def _answer_of(self, item: Item) -> Answer:
+        """Returns the answer to an item that has been run."""
+        if item.error is None:
+            try:
+                answer = Answer({**item.echoed, **self.to_answer(item.output, item)})
+                answer.record = item.record
+                return answer
+            except Exception as error:  # of an item, like those in `run`
+                if self.on_error == "stop":
+                    raise
+                item.error = error
+        name = "" if isinstance(item.error, UserError) else f"{type(item.error).__name__}: "
+        return Answer({**item.echoed, "error": f"{name}{item.error}"})
 
     def request_of(self, value: Any) -> JsonDict:
         """Returns the request for an input of `predict_many`."""
@@ -363,13 +322,14 @@ class NefPredictor(Predictor):
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         item = self.item_of(json_dict)
-        if isinstance(item, Failure):
+        if item.error is not None:
             raise item.error
         return item.instance
 
     def load_line(self, line: str) -> JsonDict:
         """Returns the request of a line. Raises a `UserError` if the line is not a JSON object."""
-        line = line.removeprefix("\ufeff")  # of the first line of a file
+        if next(self._lines_read) == 0:
+            line = line.removeprefix("\ufeff")
         if self.text_field and self.input_format == "text":
             return {self.text_field: line.rstrip("\r\n")}
         try:
@@ -382,23 +342,14 @@ class NefPredictor(Predictor):
                     hint += """, one of sentences --predictor-args '{"input_format": "text"}'"""
             raise UserError(f"{error}{hint}") from None
 
-    def dump_line(self, outputs: JsonDict) -> str:
-        """Returns an answer in the output format."""
+    def dump(self, answer: Answer, number: int) -> str:
+        """Returns an answer in the output format. `number` is its position in the output, from 0."""
         if self.output_format == "json":
-            return json.dumps(outputs, ensure_ascii=False) + "\n"
-        answer: Any = outputs
-        number = next(self._line_numbers)
-        prediction = Prediction(number, answer, answer.metadata, self.writer_options())
+            return json.dumps(answer, ensure_ascii=False) + "\n"
+        prediction = Prediction(number, answer, answer.record, self.writer_options)
         return self._dataset_reader.writers[self.output_format](self._dataset_reader, prediction)
 
-
-class UntaggedPredictor(NefPredictor):
-    """Base class of the predictors of models that do not tag words."""
-
-    dropped_fields = ("label", "score", "labels", "head_indices", "head_tags")
-
-    def description(self) -> JsonDict:
-        """Describes the model as a JSON object: `task`; `title`, the class of the model; `fields`, which a request
-        needs; and `max_tokens`."""
-        title = type(self._model).__name__
-        return {**super().description(), "title": title, "fields": list(self.required)}
+    def dump_line(self, outputs: JsonDict) -> str:
+        """Returns an answer in the output format, for AllenNLP's `predict`, which writes one file."""
+        answer: Any = outputs
+        return self.dump(answer, next(self._lines_written))

@@ -1,23 +1,136 @@
-"""The predictor for tagged sentences."""
+"""The predictor for tagged sentences, and the base class of all predictors that tag words."""
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+from allennlp.data.fields import FlagField
 from allennlp.data.tokenizers import Tokenizer
 from allennlp.models import Model
+from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 from allennlp.predictors import Predictor
 
-from allennlp_nef.data.chunks import OUTSIDE
-from allennlp_nef.data.dataset_readers.base import SentenceReader
-from allennlp_nef.data.files import find_words
+from allennlp_nef.data.dataset_readers.base import NefDatasetReader, SentenceReader
+from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item
-from allennlp_nef.predictors.requests import FLAG, PROBABILITY, Check
-from allennlp_nef.predictors.tagging import ShownTrace, TaggingPredictor
+from allennlp_nef.figures.tag_colors import tag_colors
+from allennlp_nef.models.nef_tagger import NefTagger
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder, parts_of
+from allennlp_nef.modules.tag_heads import CrfTagHead
+from allennlp_nef.modules.traces import SentenceTrace
+from allennlp_nef.pages.document import frame_of
+from allennlp_nef.predictors.answers import REQUEST, sentence_of, tagger_answer
+from allennlp_nef.predictors.base import Item, NefPredictor
+from allennlp_nef.predictors.requests import Check
+from allennlp_nef.pretrained.transformer import PretrainedTransformer
+
+
+class ShownTrace(SentenceTrace):
+    """The trace of a sentence. Notebooks show it as a page that replays the steps."""
+
+    def __init__(self, trace: SentenceTrace, answer: JsonDict, description: JsonDict) -> None:
+        super().__init__(**vars(trace))
+        self._answer, self._description = answer, description
+
+    def plot(self) -> Any:
+        """Returns the heat map of the attention, a matplotlib figure. Needs the `plot` extra."""
+        from allennlp_nef.figures._heat_maps import heat_map
+
+        return heat_map(self._answer, self._description)
+
+    def _repr_html_(self) -> str:
+        return frame_of(self._answer, self._description)
+
+
+class TaggingPredictor(NefPredictor):
+    """Base class of tagger predictors, with attention, traces and the probabilities of all labels.
+
+    Works with the saliency interpreters of `allennlp.interpret`: they explain the predicted tags of a sentence.
+
+    # Parameters
+
+    model : `NefTagger`
+    dataset_reader : `NefDatasetReader`
+    attention, trace, label_probabilities : `bool`, optional (default = `False`)
+        Whether answers include them by default. The fields of a request take precedence.
+    output_format, input_format, on_error, keep_fields, max_tokens, batch_size
+        See `NefPredictor`.
+    """
+
+    _model: NefTagger
+    tagged_field: ClassVar[str] = "tokens"
+    """The text field whose words are tagged."""
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: NefDatasetReader,
+        attention: bool = False,
+        trace: bool = False,
+        label_probabilities: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, dataset_reader, **options)
+        self.set_options(attention=attention, trace=trace, label_probabilities=label_probabilities)
+
+    def set_options(self, **options: Any) -> None:
+        """Sets the defaults for request options. Raises a `ConfigurationError` for wrong values."""
+        for name, value in options.items():
+            is_valid, expected = self.fields[name]
+            if value is not None and not is_valid(value):
+                raise ConfigurationError(f"{name}: expected {expected}, got {value!r}")
+        self.options |= options
+
+    def description(self) -> JsonDict:
+        """Returns the description of the model: `task`; `title`, such as "NEF-F csoftmax, N = 5"; the name of the
+        `pretrained_encoder`, or null; `labels` and their `colors`; `step_name`, what a row of a trace is, or null if
+        the model has no trace; and `max_tokens`."""
+        labels = self._model.tag_head.labels
+        return {
+            **super().description(),
+            "title": title_of(self._model),
+            "pretrained_encoder": pretrained_encoder_of(self._model),
+            "labels": labels,
+            "colors": tag_colors(labels),
+            "step_name": step_name_of(self._model),
+        }
+
+    def with_trace(self, answer: JsonDict, item: Item) -> JsonDict:
+        """Adds the requested `attention` and `trace` to an answer; they are null if the model has none."""
+        trace = item.output.get("trace")
+        if item.options["attention"]:
+            answer["attention"] = None if trace is None else trace.attention.tolist()
+        if item.options["trace"]:
+            answer["trace"] = None if trace is None else trace.to_json()
+        return answer
+
+    def prepare(self, item: Item) -> Instance:
+        instance = super().prepare(item)
+        if item.is_traced:
+            instance.add_field("trace", FlagField(True))
+        return instance
+
+    def _trace_of(self, request: JsonDict) -> ShownTrace:
+        """Returns the trace for a request. Raises a `UserError` if the model has none."""
+        item = self.item_of({**request, "trace": True})
+        (answer,) = self.answers([item])
+        if item.output.get("trace") is None:
+            raise UserError(f"trace: the model {title_of(self._model)} does not have one")
+        return ShownTrace(item.output["trace"], answer, self.description())
+
+    def predictions_to_labeled_instances(
+        self, instance: Instance, outputs: dict[str, Any]
+    ) -> list[Instance]:
+        labeled = instance.duplicate()
+        words: Any = labeled[self.tagged_field]
+        tags = TagsField(list(outputs["tags"]), words, self._dataset_reader.label_namespace)
+        labeled.add_field("tags", tags, self._model.vocab)
+        return [labeled]
 
 
 @Predictor.register("nef_tagger")
@@ -58,14 +171,7 @@ class NefTaggerPredictor(TaggingPredictor):
 
     _dataset_reader: SentenceReader
     text_field = "sentence"
-    fields: Mapping[str, Check] = {
-        "sentence": (lambda value: isinstance(value, str), "a string"),
-        "tokens": (lambda value: isinstance(value, list), "a list of words"),
-        "attention": FLAG,
-        "trace": FLAG,
-        "label_probabilities": FLAG,
-        "min_probability": PROBABILITY,
-    }
+    fields: Mapping[str, Check] = REQUEST
 
     def __init__(
         self,
@@ -95,56 +201,43 @@ class NefTaggerPredictor(TaggingPredictor):
         return {"tokens": value} if isinstance(value, list) else super().request_of(value)
 
     def to_item(self, request: dict[str, Any]) -> Item:
-        sentence, tokens = request.get("sentence"), request.get("tokens")
-        if (sentence is None) == (tokens is None):
-            raise UserError("expected either sentence or tokens")
-        name = "sentence" if tokens is None else "tokens"
         split = partial(split_text, tokenizer=self.tokenizer)
-        words, offsets = self.split_field(request, name, split)
-        item = Item(self._dataset_reader.text_to_instance(words))
-        if offsets is not None:
-            item.metadata.update(text=sentence, offsets=offsets)
-        return item
+        sentence = sentence_of(request, split, self.max_tokens)
+        return Item(self._dataset_reader.to_instance(sentence))
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        answer: JsonDict = {"tokens": item.metadata["words"]}
-        names = ("tags", "probabilities", "spans")
-        answer.update({name: output[name] for name in names if name in output})
-        limit = item.options["min_probability"]
-        if limit is not None and "spans" in answer:
-            self._leave_out_spans(answer, limit, output["class_probabilities"])
-        elif limit is not None:
-            values = enumerate(answer["probabilities"])
-            answer["uncertain"] = [index for index, value in values if value < limit]
-        if "spans" in answer:
-            answer["spans"] = _in_characters(answer["spans"], item.metadata)
-        if "offsets" in item.metadata:
-            answer["offsets"] = [list(span) for span in item.metadata["offsets"]]
-        return {**answer, **super().to_answer(output, item)}
-
-    def _leave_out_spans(self, answer: JsonDict, limit: float, table: Any) -> None:
-        """Leaves out spans whose probability is below the limit; `table` is (words, labels)."""
-        labels = self._model.tag_head.labels
-        outside = (
-            table[:, labels.index(OUTSIDE)].tolist() if OUTSIDE in labels else [0.0] * len(table)
+        answer = tagger_answer(
+            item.record,
+            output["tag_ids"],
+            output["class_probabilities"],
+            output["next_probabilities"],
+            self._model.tag_head.labels,
+            item.options["min_probability"],
+            item.options["label_probabilities"],
         )
-        spans = answer["spans"]
-        answer["tags"] = list(answer["tags"])  # the trace has the same list
-        answer["spans"] = [span for span in spans if span["probability"] >= limit]
-        for span in spans:
-            if span["probability"] < limit:
-                for index in range(span["start"], span["end"]):
-                    answer["tags"][index] = OUTSIDE
-                    answer["probabilities"][index] = outside[index]
+        return self.with_trace(answer, item)
 
 
-def _in_characters(spans: list[dict[str, Any]], metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns spans with character positions in place of word positions."""
-    words = metadata["words"]
-    text = metadata.get("text", " ".join(words))
-    offsets = metadata.get("offsets") or find_words(text, words)
-    places = [(offsets[span["start"]][0], offsets[span["end"] - 1][1]) for span in spans]
-    return [
-        {**span, "start": start, "end": end, "text": text[start:end]}
-        for span, (start, end) in zip(spans, places)
-    ]
+def step_name_of(model: NefTagger) -> str | None:
+    """Returns what a row of the trace is called; None if the tagger has no trace."""
+    last = parts_of(model.decoder or model.encoder)[-1]
+    return last.step_name if isinstance(last, TracedEncoder) else None
+
+
+def pretrained_encoder_of(model: NefTagger) -> str | None:
+    """Returns the name of the pretrained encoder of a tagger; None if it has none."""
+    parts = (part for part in model.modules() if isinstance(part, PretrainedTransformer))
+    return next((part.name for part in parts), None)
+
+
+def title_of(model: NefTagger) -> str:
+    """Returns the name of a tagger, such as "NEF-F csoftmax, N = 5 + CRF" or "multilingual-e5-small + linear"."""
+    last = parts_of(model.decoder or model.encoder)[-1]
+    has_crf = isinstance(model.tag_head, CrfTagHead)
+    encoder = pretrained_encoder_of(model)
+    if isinstance(last, PassThroughEncoder) and encoder is not None:
+        return f"{encoder} + {'CRF' if has_crf else 'linear'}"
+    name = type(last).__name__.split("Seq2Seq")[0]
+    if isinstance(last, TracedEncoder):
+        name = last.title
+    return f"{name} + CRF" if has_crf else name

@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from allennlp_nef.data.sentence import Sentence, Split
 from allennlp_nef.errors import UserError, quote
+
+MAX_CHARACTERS = 10**6
+"""The maximum number of characters in a field, if each word is padded to the longest."""
 
 
 def _is_number(value: Any) -> bool:
@@ -43,6 +47,27 @@ def check_characters(name: str, text: str) -> None:
         raise UserError(f"{name}: not valid Unicode: unpaired surrogate {surrogate[0]!r}")
 
 
+def words_of(
+    request: dict[str, Any], name: str, split: Split, max_tokens: int, may_be_empty: bool = False
+) -> Sentence:
+    """Returns the words of a field: a string is raw text, whose words have offsets, and a list has the words.
+
+    # Raises
+
+    `UserError`: see `check_words`, which does not check an empty field that `may_be_empty`.
+    """
+    value = request[name]
+    if isinstance(value, str):
+        check_characters(name, value)
+        words, offsets = split(value)
+        sentence = Sentence(words, text=value, offsets=offsets)
+    else:
+        sentence = Sentence(list(value))
+    if sentence.words or not may_be_empty:
+        check_words(name, sentence.words, max_tokens)
+    return sentence
+
+
 def check_words(name: str, words: Sequence[Any], max_tokens: int) -> None:
     """Checks the number of words in a field, and the words."""
     if not 1 <= len(words) <= max_tokens:
@@ -55,7 +80,7 @@ def check_words(name: str, words: Sequence[Any], max_tokens: int) -> None:
             )
         check_characters(name, word)
     longest = max(map(len, words))
-    if longest * len(words) > 1000 * max_tokens:  # character embedders pad words to the longest
+    if longest * len(words) > MAX_CHARACTERS:  # character embedders pad words to the longest
         raise UserError(f"{name}: a word of {longest} characters is too long")
 
 

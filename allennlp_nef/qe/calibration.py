@@ -180,17 +180,17 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
 
 def labeled_words(predictor: WordQePredictor, instances: Iterable[Instance]) -> LabeledWords:
     """Returns the words of the instances that have gold tags."""
-    items = [item for item in map(Item, instances) if item.metadata["tags"] is not None]
+    items = [item for item in map(Item, instances) if item.record.tags is not None]
     model = predictor._model
     temperature, model.temperature = model.temperature, 1.0
     try:
-        outputs = predictor.results(items)
+        predictor.run(items)
     finally:
         model.temperature = temperature
     indices = {label: index for index, label in enumerate(model.tag_head.labels)}
     tables = [numpy.zeros((0, len(indices)))]
-    tables += [output["class_probabilities"].double().numpy() for output in outputs]
-    tags = [item.metadata["tags"] for item in items]
+    tables += [item.output["class_probabilities"] for item in items]
+    tags = [item.record.tags for item in items]
     gold = [indices.get(tag, UNSEEN) for row in tags for tag in row]
     sentences = numpy.repeat(numpy.arange(len(tags)), list(map(len, tags)))
     return LabeledWords(numpy.concatenate(tables), numpy.array(gold), sentences, [*indices])

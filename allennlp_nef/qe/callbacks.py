@@ -30,11 +30,11 @@ class LearnAligner(TrainerCallback):
         loader = trainer.data_loader
         aligner = loader.reader.aligner
         if aligner is None:
-            examples = islice(loader.reader.examples(loader.data_path), loader.reader.max_instances)
+            pairs = islice(loader.reader.examples(loader.data_path), loader.reader.max_instances)
             try:
                 aligner = learn_aligner(
-                    (example.source, without_eos(example.target), example.alignments or [])
-                    for example in examples
+                    (pair.source.words, without_eos(pair.target.words), pair.links or [])
+                    for pair in pairs
                 )
             except DataFormatError as error:
                 logger.info("%s is not written: %s", ALIGNER_NAME, error)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import groupby, product
 from typing import NamedTuple
 
-from allennlp_nef.data.punctuation import split_punctuation
+from allennlp_nef.data.word_splitting import split_punctuation
 
 
 class Finding(NamedTuple):

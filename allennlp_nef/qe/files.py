@@ -30,25 +30,26 @@ If the lines of a file have tabs, only tabs separate words, tags and pairs: see 
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from allennlp_nef.data.files import (
     check_separator,
     data_paths,
-    find_words,
     is_json_lines,
     parse_object,
     read_lines,
     read_objects,
     split_fields,
 )
-from allennlp_nef.data.tokenizers import Offsets, Split
+from allennlp_nef.data.sentence import Offsets, Sentence, Split, find_words
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.layouts import EOS, Link, check_words, parse_links, split_tags, without_eos
-from allennlp_nef.qe.spans import ErrorSpan, Segment, project_spans, read_segments
+from allennlp_nef.qe.layouts import check_words, parse_links, split_tags, without_eos
+from allennlp_nef.qe.span_files import read_table_of_spans, segments_in
+from allennlp_nef.qe.spans import ErrorSpan, project_spans
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 DataPath = str | Mapping[str, str] | Sequence["str | Mapping[str, str]"]
 # Every prefix has a file with this ending.
@@ -60,27 +61,6 @@ _OPTIONAL = {
     "source_tags": (".source_tags", ".src_tags"),
     "hter": (".hter",),
 }
-
-
-@dataclass
-class QeExample:
-    """A sentence and its translation. Fields that the files do not contain are None."""
-
-    source: list[str]
-    target: list[str]
-    """The words of the translation, optionally followed by `<EOS>`."""
-    alignments: list[Link] | None = None
-    """Pairs (source index, target index), from 0; empty if nothing is aligned."""
-    tags: list[str] | None = None
-    """A tag for each token that is tagged."""
-    text: str | None = None
-    """The translation in its file."""
-    offsets: Offsets | None = None
-    """The start and end of each target word in the text; None if whitespace separates the words."""
-    score: float | None = None
-    """The sentence score, 0 for a perfect translation: HTER, or 1 - ESA / 100."""
-    segment: Segment | None = None
-    """The segment of a file of error spans."""
 
 
 @dataclass
@@ -98,7 +78,7 @@ class ReadOptions:
     split_target: Split | None = None
 
 
-def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
+def read_examples(path: DataPath, options: ReadOptions) -> Iterator[TranslatedSentence]:
     """Reads and checks the sentences of a data path.
 
     # Raises
@@ -106,21 +86,28 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
     `DataFormatError`: invalid data, with the file and line.
     `OSError`: a file cannot be opened.
     """
+    spans = (options.language_pair, options.skip_invalid_spans)
     for each in data_paths(path, PREFIX_ENDING):
         files = find_files(each)
-        spans = files.get("spans", "")
-        # An object with tags can also have spans, which add information only if there are severities.
-        may_have_tags = is_json_lines(spans) and len(files) == 1 and not options.severities
-        first = next(read_objects(spans), (0, {}))[1] if may_have_tags else {}
-        if "tags" in first or "source_tags" in first:
-            yield from _read_objects(spans, first, options)
-        elif "spans" in files:
-            yield from _read_spans(files, options)
-        else:
+        if "spans" not in files:
             yield from _read_lines(files, options)
+            continue
+        path = files["spans"]
+        if not is_json_lines(path):
+            yield from _read_spans(files, read_table_of_spans(path, *spans), options)
+            continue
+        objects = read_objects(path)
+        first = next(objects, (0, {}))
+        objects = chain([first], objects)
+        # An object with tags can also have spans, which add information only if there are severities.
+        may_have_tags = len(files) == 1 and not options.severities
+        if may_have_tags and not first[1].keys().isdisjoint(("tags", "source_tags")):
+            yield from _read_objects(path, objects, first[1], options)
+        else:
+            yield from _read_spans(files, segments_in(path, objects, *spans), options)
 
 
-def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
+def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[TranslatedSentence]:
     """Reads one text file per part."""
     is_raw = {"tags", "source_tags", "alignments"}.isdisjoint(files)
     files = _used_files(files, options)
@@ -131,12 +118,17 @@ def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
         yield _example(lines, where, options)
 
 
-def _read_objects(path: str, first: Mapping[str, Any], options: ReadOptions) -> Iterator[QeExample]:
-    """Reads a JSON lines file of tagged translations, which have the same parts as the `first` one."""
+def _read_objects(
+    path: str,
+    objects: Iterable[tuple[int, dict[str, Any]]],
+    first: Mapping[str, Any],
+    options: ReadOptions,
+) -> Iterator[TranslatedSentence]:
+    """Reads JSON objects of tagged translations, which have the same parts as the `first` one."""
     parts = ["source", "target", *(part for part in _OPTIONAL if first.get(part) is not None)]
     used = _used_files(dict.fromkeys(parts, path), options)
     options = replace(options, split_source=None, split_target=None)
-    for number, value in read_objects(path):
+    for number, value in objects:
         where = f"{path}:{number}"
         for part in _OPTIONAL:
             if part not in parts and value.get(part) is not None:
@@ -144,30 +136,28 @@ def _read_objects(path: str, first: Mapping[str, Any], options: ReadOptions) -> 
                     f"{where}: expected no {part}, as in the first object, got {quote(value[part])}"
                 )
         row = {"target": value.get("tokens"), **value}
-        for part in used:
-            if part not in ("alignments", "hter"):
-                row[part] = _text_of(row.get(part), f"{where}: {part}")
         yield _example({part: row.get(part) for part in used}, dict.fromkeys(used, where), options)
 
 
-def _text_of(value: Any, where: str) -> str:
-    """Returns a string, or the words of a list joined by spaces."""
+def _fields_of(value: Any, where: str) -> list[str]:
+    """Returns the words or tags of a line, or of a string or a list in JSON."""
     if isinstance(value, str):
-        return value
+        return split_fields(value)
     words: list[Any] = value if isinstance(value, list) else [None]
     if not all(isinstance(word, str) and split_fields(word) == [word] for word in words):
         raise DataFormatError(f"{where}: expected a string or a list of words, got {quote(value)}")
-    return " ".join(words)
+    return words
 
 
-def _read_spans(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
-    """Reads a file of error spans, optionally with text files for the source and alignments."""
+def _read_spans(
+    files: dict[str, str], segments: Iterable[TranslatedSentence], options: ReadOptions
+) -> Iterator[TranslatedSentence]:
+    """Reads segments with error spans, optionally with text files for the source and alignments."""
     _used_files(files, options)
     splits = (options.split_source, options.split_target)
     of_source, of_target = (split or _split_at_whitespace for split in splits)
     options = replace(options, split_source=of_source, split_target=of_target)
-    path = files["spans"]
-    segments = list(read_segments(path, options.language_pair, options.skip_invalid_spans))
+    path, segments = files["spans"], list(segments)
     others = {part: file for part, file in files.items() if part != "spans"}
     rows = list(read_parallel(others)) if others else [({}, {})] * len(segments)
     if len(rows) != len(segments):
@@ -176,14 +166,17 @@ def _read_spans(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
             f"{' and '.join(others.values())}, got {len(segments)}"
         )
     for segment, (lines, where) in zip(segments, rows):
-        at = f"{path}:{segment.line}"
-        source = lines.get("source", segment.source)
+        source = lines.get("source", segment.source.text)
         if source is None:
-            raise DataFormatError(f"{at}: expected a source, or the part source in the data path")
-        lines = {**lines, "source": source, "target": segment.target}
-        example = _example(lines, {"source": at, **where, "target": at}, options)
-        _add_segment(example, segment, options, at)
-        yield example
+            raise DataFormatError(
+                f"{segment.place}: expected a source, or the part source in the data path"
+            )
+        row = {**lines, "source": source, "target": segment.target.text}
+        where = {"source": segment.place, **where, "target": segment.place}
+        words = _example(row, where, options)
+        segment.source, segment.target, segment.links = words.source, words.target, words.links
+        _add_tags(segment, options)
+        yield segment
 
 
 def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
@@ -274,24 +267,28 @@ def _example(
     row: Mapping[str, Any],
     where: Mapping[str, str],
     options: ReadOptions,
-) -> QeExample:
-    """Returns the example of a row, which has a text for each part."""
-    source, target, offsets = split_fields(row["source"]), split_fields(row["target"]), None
-    if options.split_source:
-        source, _ = options.split_source(row["source"])
-    if options.split_target:
-        target, offsets = options.split_target(row["target"])
+) -> TranslatedSentence:
+    """Returns the example of a row, which has a text or a list for each part."""
+    sides: list[Sentence] = []
+    for part, split in (("source", options.split_source), ("target", options.split_target)):
+        path, _, line = where[part].rpartition(":")
+        side = Sentence([], text=row[part] if isinstance(row[part], str) else None)
+        side.path, side.lines = path, [int(line)]
+        if split:
+            side.words, side.offsets = split(row[part])
+        else:
+            side.words = _fields_of(row[part], f"{where[part]}: {part}")
+        sides.append(side)
+    example = TranslatedSentence(sides[0], sides[1])
+    source, target = (side.words for side in sides)
     check_words(source, target, options.tagged, where)
-    words = without_eos(target)
-    example = QeExample(source, target, text=row["target"], offsets=offsets)
-    if options.eos:
-        example.target = [*words, EOS]
     if "alignments" in row:
-        lengths = len(source), len(words)
-        example.alignments = parse_links(row["alignments"], *lengths, where["alignments"])
+        lengths = len(source), len(without_eos(target))
+        example.links = parse_links(row["alignments"], *lengths, where["alignments"])
     for part, tokens in (("tags", target), ("source_tags", source)):
         if part in row:
-            example.tags = split_tags(row[part], tokens, where[part], options.tagged, options.eos)
+            tags = _fields_of(row[part], f"{where[part]}: {part}")
+            example.tags = split_tags(tags, tokens, where[part], options.tagged, options.eos)
     if "hter" in row:
         try:
             example.score = float(str(row["hter"]))
@@ -304,19 +301,21 @@ def _example(
     return example
 
 
-def _add_segment(example: QeExample, segment: Segment, options: ReadOptions, where: str) -> None:
-    """Adds the tags and the score of an annotated translation to its example."""
-    example.segment = segment
+def _add_tags(segment: TranslatedSentence, options: ReadOptions) -> None:
+    """Adds the tags of an annotated translation, and turns its ESA score into one from 0 to 1."""
+    target, text = segment.target, segment.target.text or ""
     if segment.spans is not None:
-        spans, end = segment.spans, len(segment.target)
+        spans, end = segment.spans, len(text)
         if segment.omission:
             spans = [*spans, ErrorSpan(end, end, segment.omission)]
-        offsets = example.offsets or []
-        tags = project_spans(segment.target, spans, offsets, options.severities)
-        example.tags = tags[: len(example.target)]
-    if segment.score is not None and options.sentence_scores:
+        tags = project_spans(text, spans, target.offsets or [], options.severities)
+        words = without_eos(target.words) if options.eos else target.words
+        segment.tags = tags[: len(words) + options.eos]
+    if not options.sentence_scores:
+        segment.score = None
+    if segment.score is not None:
         if segment.protocol != "ESA" or not 0 <= segment.score <= 100:
             raise DataFormatError(
-                f"{where}: expected a score from 0 to 100 of the protocol ESA, got {segment.score}"
+                f"{segment.place}: expected a score from 0 to 100 of the protocol ESA, got {segment.score}"
             )
-        example.score = 1 - segment.score / 100
+        segment.score = 1 - segment.score / 100

@@ -33,7 +33,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-from allennlp_nef.data.files import read_lines
 from allennlp_nef.errors import DataFormatError, quote
 
 OK, BAD = "OK", "BAD"
@@ -61,14 +60,14 @@ def bad_ids_of(labels: Sequence[str]) -> list[int]:
 
 
 def split_tags(
-    text: str, words: list[str], where: str, tagged: str = "target", eos: bool = False
+    tags: list[str], words: list[str], where: str, tagged: str = "target", eos: bool = False
 ) -> list[str]:
-    """Returns the tags of a line, whose layout is inferred from their number.
+    """Returns the tags of the tagged tokens among those of a line, whose layout is inferred from their number.
 
     # Parameters
 
-    text : `str`
-        The line.
+    tags : `list[str]`
+        All tags of the line.
     words : `list[str]`
         The tokens of the translation, or of the source if it is tagged.
     where : `str`
@@ -83,7 +82,6 @@ def split_tags(
 
     `DataFormatError`: the number of tags fits no layout; a tag is neither OK nor BAD.
     """
-    tags = text.split()
     check_tags(tags, where)
     has_eos = words[-1] == EOS
     n = len(words) - has_eos
@@ -194,13 +192,13 @@ class Table(NamedTuple):
 
 def read_table(
     path: str,
+    lines: Iterable[tuple[int, str]],
     widths: Sequence[int],
-    encoding: str = "utf-8",
     language_pair: str | None = None,
 ) -> Table:
-    """Reads a table whose layout follows from its number of columns, which is one of the `widths`: 5, 6 or 7 for words,
-    7 or 9 for spans, 4 for scores. Rows may end in a tab. If a language pair is given, rows of other pairs are skipped;
-    tables without a column for it, which have 5 or 9 columns, are read in full.
+    """Reads the numbered lines of a table whose layout follows from its number of columns, which is one of the
+    `widths`: 5, 6 or 7 for words, 7 or 9 for spans, 4 for scores. Rows may end in a tab. If a language pair is given,
+    rows of other pairs are skipped; tables without a column for it, which have 5 or 9 columns, are read in full.
 
     # Raises
 
@@ -209,7 +207,6 @@ def read_table(
     """
     header: list[int] = []
     rows: list[tuple[int, list[str]]] = []
-    lines = read_lines(path, encoding)
     for is_header, group in groupby(lines, lambda line: line[1].strip().isdecimal()):
         block = list(group)
         if is_header:

@@ -1,5 +1,6 @@
 """The tagger for word-level quality estimation."""
 
+import math
 from typing import Any, ClassVar
 
 import torch
@@ -16,8 +17,9 @@ from torch.nn import functional
 from allennlp_nef.data.fields import NO_LABEL
 from allennlp_nef.metrics import SentenceScores
 from allennlp_nef.models.nef_tagger import Metadata, NefTagger
-from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
+from allennlp_nef.modules.tag_heads import CrfTagHead, Predicted, SoftmaxTagHead, TagHead
 from allennlp_nef.nn.util import zero_padding
+from allennlp_nef.qe.answers import tag_ids
 from allennlp_nef.qe.layouts import OK, bad_ids_of, is_word_qe
 from allennlp_nef.qe.metrics import BadProbabilityMetric, WordQe
 from allennlp_nef.qe.pair_embedders import PairEmbedder
@@ -130,8 +132,8 @@ class WordQeTagger(NefTagger):
         labels = self.tag_head.labels
         if not is_word_qe(labels):
             raise ConfigurationError(f"expected the labels OK and BAD or severities, got {labels}")
-        if temperature <= 0:
-            raise ConfigurationError(f"temperature: {temperature} is not above 0")
+        if not 0 < temperature < math.inf:
+            raise ConfigurationError(f"temperature: expected a number above 0, got {temperature}")
         self.sentence_score: SentenceScoreHead | None = None
         if sentence_score is not None:
             dim = (decoder or encoder).get_output_dim()
@@ -202,12 +204,11 @@ class WordQeTagger(NefTagger):
                 metric(output.get("hter", shares), sentence_score)
         return output
 
-    def decode(self, scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def predict(self, scores: Tensor, mask: Tensor) -> Predicted:
         table = self.calibrated(self.tag_head.probabilities(scores, mask))
-        is_bad = self.bad_probabilities(table).double() >= self.threshold_or_default
-        bad_ids = torch.tensor(self.bad_ids, device=table.device)
-        worst = bad_ids[table[..., self.bad_ids].argmax(-1)]  # the more probable severity
-        return worst.masked_fill(~is_bad, self.ok_id).masked_fill(~mask, 0), table
+        ids = tag_ids(table.cpu().numpy(), self.tag_head.labels, self.threshold_or_default)
+        tags = torch.from_numpy(ids).to(mask.device).masked_fill(~mask, 0)
+        return Predicted(tags, table, table[:, 1:])
 
     def calibrated(self, probabilities: Tensor) -> Tensor:
         """Returns probabilities (..., labels) after temperature scaling; a row of zeros, as in padding, stays one."""
@@ -222,6 +223,12 @@ class WordQeTagger(NefTagger):
     def bad_probabilities(self, probabilities: Tensor) -> Tensor:
         """Returns the probability of BAD, or of all severities together: (..., labels) -> (...)."""
         return probabilities[..., self.bad_ids].sum(-1).clamp(max=1)  # rounding
+
+    @property
+    def outputs(self) -> list[str]:
+        """What the model predicts of `hter`, (batch,), and `source_bad_probabilities`, (batch, source words)."""
+        has_score, aligns_words = self.sentence_score is not None, self.pair_embedder.aligns_words
+        return ["hter"] * has_score + ["source_bad_probabilities"] * aligns_words
 
     @property
     def threshold_or_default(self) -> float:
@@ -252,14 +259,10 @@ class WordQeTagger(NefTagger):
                 metric(output["class_probabilities"], tags, mask)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """Like `NefTagger.make_output_human_readable`, and adds `bad_probabilities`, and `hter` and the padded
-        `source_bad_probabilities` if they are predicted."""
+        """Like `NefTagger.make_output_human_readable`, and adds the `outputs`, with padding."""
         readable = super().make_output_human_readable(output_dict)
-        tables = readable["class_probabilities"]
-        readable["bad_probabilities"] = [self.bad_probabilities(table).tolist() for table in tables]
-        for name in ("hter", "source_bad_probabilities"):
-            if name in output_dict:
-                readable[name] = output_dict[name].tolist()
+        for name in self.outputs:
+            readable[name] = output_dict[name].tolist()
         return readable
 
 

@@ -1,6 +1,7 @@
 """The predictor for quality estimation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy
@@ -10,16 +11,22 @@ from allennlp.common.util import JsonDict
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from allennlp_nef.predictors.base import Answer, Failure, Item
-from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check
-from allennlp_nef.predictors.tagging import ShownTrace, TaggingPredictor
+from allennlp_nef.predictors.base import Item
+from allennlp_nef.predictors.nef_tagger import ShownTrace, TaggingPredictor
+from allennlp_nef.predictors.requests import Check
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
-from allennlp_nef.qe.checks import check
-from allennlp_nef.qe.layouts import EOS, OK, SEVERITIES, check_words, parse_links, without_eos
+from allennlp_nef.qe.answers import (
+    REQUEST,
+    REQUIRED,
+    bad_probabilities,
+    missing,
+    pair_of,
+    quality_answer,
+)
+from allennlp_nef.qe.layouts import SEVERITIES, without_eos
 from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
-from allennlp_nef.qe.spans import join_bad_words, token_offsets
 
 ADAPTIVE = "adaptive"
 Alignments = str | Sequence[str | Sequence[int]]
@@ -58,7 +65,7 @@ class WordQePredictor(TaggingPredictor):
     - `expected_bad_share`: the mean of the `bad_probabilities`; higher is worse;
     - `source_bad_probabilities`, if the encoder aligns the words (`alignment_layer`): for each word of the source, the
       mean of the `bad_probabilities`, weighted by the alignment. It is high for words that are translated wrongly;
-    - `offsets`: the start and end of each word of a text, in characters;
+    - `offsets`: the start and end of each tagged word of a text, in characters; `source_offsets`: those of the source;
     - `checks`: errors that rules find in the translation, each with `kind`, `start`, `end` (as in spans) and `message`;
       see `allennlp_nef.qe.checks`. They do not change the other fields;
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
@@ -90,16 +97,8 @@ class WordQePredictor(TaggingPredictor):
 
     task = "word_qe"
     tagged_field = "target"
-    fields: Mapping[str, Check] = {
-        "source": TEXT,
-        "target": TEXT,
-        "alignments": (lambda value: isinstance(value, str | list | tuple), "a string or a list"),
-        "attention": FLAG,
-        "trace": FLAG,
-        "label_probabilities": FLAG,
-        "threshold": PROBABILITY,
-    }
-    required = ("source", "target")
+    fields: Mapping[str, Check] = REQUEST
+    required = REQUIRED
     _model: WordQeTagger
     _dataset_reader: WmtWordQeReader
 
@@ -181,6 +180,7 @@ class WordQePredictor(TaggingPredictor):
             "has_aligner": self._dataset_reader.aligner is not None,
         }
 
+    @cached_property
     def writer_options(self) -> dict[str, Any]:
         number = num_weights(self._model)
         return {
@@ -192,111 +192,56 @@ class WordQePredictor(TaggingPredictor):
 
     def to_item(self, request: dict[str, Any]) -> Item:
         reader = self._dataset_reader
-        source, source_offsets = self.split_field(request, "source", reader.split_source)
-        target, target_offsets = self.split_field(
-            request, "target", reader.split_target, may_be_empty=True
-        )
-        if not without_eos(target) and reader.tagged != "source":
-            target, target_offsets = [], target_offsets and []
-        else:
-            check_words(source, target, reader.tagged, {"source": "source", "target": "target"})
-        links = request.get("alignments")
-        if links is not None:
-            links = parse_links(links, len(source), len(without_eos(target)), "alignments")
-        item = Item(reader.text_to_instance(source, target, links))
-        item.metadata["texts"] = tuple(map(_text_of, (request["source"], request["target"])))
-        name = "source" if reader.tagged == "source" else "target"
-        offsets = source_offsets if name == "source" else target_offsets
-        if reader.tagged in ("source", "target") and offsets is not None:
-            item.metadata.update(text=request[name], offsets=offsets)
-        return item
+        splits = {"source": reader.split_source, "target": reader.split_target}
+        pair = pair_of(request, splits, reader.tagged, self.max_tokens)
+        return Item(reader.to_instance(pair))
 
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
         """Returns the model's output for each item. Empty translations skip the model: everything is missing."""
         full = [item for item in items if not _is_empty(item)]
         outputs = iter(super().outputs(full) if full else ())
-        return [
-            self._missing(item.metadata) if _is_empty(item) else next(outputs) for item in items
-        ]
+        return [self._missing(item) if _is_empty(item) else next(outputs) for item in items]
 
-    def _missing(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the output for an empty translation, in which only gaps or `<EOS>` are tagged."""
-        number, label = len(metadata["words"]), self._model.bad_ids[-1]
-        table = torch.zeros(number, len(self._model.tag_head.labels))
-        table[:, label] = 1
-        tags = [self._model.tag_head.labels[label]] * number
-        output = {"tags": tags, "bad_probabilities": [1.0] * number, "class_probabilities": table}
-        if self._model.sentence_score is not None:
-            output["hter"] = 1.0
-        if self._model.pair_embedder.aligns_words:
-            output["source_bad_probabilities"] = [1.0] * len(metadata["source"])
-        return output
-
-    def adaptive_threshold(self, bad_probabilities: Sequence[float]) -> float:
-        """Returns the threshold with the highest expected MCC for the words of a corpus: (words,)."""
-        return expected_threshold(numpy.array(bad_probabilities))
+    def _missing(self, item: Item) -> dict[str, Any]:
+        table, others = missing(item.record, self._model.tag_head.labels, self._model.outputs)
+        return {"class_probabilities": table, **others}
 
     def _threshold_of(self, options: dict[str, Any]) -> float:
         threshold = options.get("threshold")
         return self._model.threshold_or_default if threshold is None else float(threshold)
 
-    def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[Answer]:
-        bad = [
-            p
-            for output, item in zip(outputs, items)
-            if isinstance(item, Item) and not isinstance(output, Failure) and not _is_empty(item)
-            for p in output["bad_probabilities"]
-        ]
-        if self.needs_whole_input and bad:
-            adaptive = {"threshold": self.adaptive_threshold(bad), "threshold_from": ADAPTIVE}
-            for item in items:
-                if isinstance(item, Item) and item.options["threshold"] is None:
-                    item.options = {**item.options, **adaptive}
-        return super().to_answers(outputs, items)
+    def run(self, items: Iterable[Item]) -> None:
+        items = list(items)
+        super().run(items)
+        if not self.needs_whole_input:
+            return
+        scored = [item for item in items if item.error is None]
+        tables = [item.output["class_probabilities"] for item in scored if not _is_empty(item)]
+        if not tables:
+            return
+        bad = bad_probabilities(numpy.concatenate(tables), self._model.tag_head.labels)
+        adaptive = {"threshold": expected_threshold(bad), "threshold_from": ADAPTIVE}
+        for item in scored:
+            if item.options["threshold"] is None:
+                item.options = {**item.options, **adaptive}
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        metadata, bad = item.metadata, output["bad_probabilities"]
-        threshold = self._threshold_of(item.options)
         origin = "model" if item.options["threshold"] is None else self.threshold_from
-        tags = self._tags_at(threshold, output)
-        links = sorted({tuple(pair) for pair in metadata["alignments"] or ()})
-        answer = {
-            "source": metadata["source"],
-            "tokens": metadata["words"],
-            "tags": tags,
-            "bad_probabilities": bad,
-            "threshold": threshold,
-            "threshold_from": item.options.get("threshold_from", origin),
-            "alignments": [list(pair) for pair in links],
-            "alignments_from": metadata["alignments_from"],
-        }
-        text, offsets = token_offsets(metadata)
-        if self._dataset_reader.tagged == "target":
-            spans = join_bad_words(text, offsets, tags, bad)
-            answer["spans"] = [span.to_json() for span in spans]
-        if "hter" in output:
-            answer["hter"] = output["hter"]
-        answer["expected_bad_share"] = sum(bad) / len(bad) if bad else 1.0
-        if metadata.get("offsets") is not None:
-            answer["offsets"] = [list(span) for span in offsets]
         tagged = self._dataset_reader.tagged
-        if tagged != "source" and "source_bad_probabilities" in output:
-            of_source = output["source_bad_probabilities"][: len(metadata["source"])]
-            answer["source_bad_probabilities"] = of_source
-        if tagged != "target":
-            answer["tagged"] = tagged
-            if item.options["trace"]:
-                answer["target"] = metadata["target"]
-        if self.checks:
-            answer["checks"] = [finding._asdict() for finding in check(*_texts_of(metadata))]
-        return {**answer, **super().to_answer(output, item)}
-
-    def _tags_at(self, threshold: float, output: dict[str, Any]) -> list[str]:
-        """Returns the tags of a sentence: BAD, or the more probable severity, at or above the threshold."""
-        labels, bad_ids = self._model.tag_head.labels, self._model.bad_ids
-        worst = output["class_probabilities"][:, bad_ids].argmax(-1).tolist()
-        bad = output["bad_probabilities"]
-        return [labels[bad_ids[i]] if p >= threshold else OK for i, p in zip(worst, bad)]
+        answer = quality_answer(
+            item.record,
+            output["class_probabilities"],
+            {name: output[name] for name in self._model.outputs},
+            self._model.tag_head.labels,
+            tagged,
+            self._threshold_of(item.options),
+            item.options.get("threshold_from", origin),
+            self.checks,
+            item.options["label_probabilities"],
+        )
+        if tagged != "target" and item.options["trace"]:
+            answer["target"] = item.record.target.words
+        return self.with_trace(answer, item)
 
     def get_interpretable_text_field_embedder(self) -> torch.nn.Module:
         """Returns the target embedder; `allennlp.interpret` explains predictions by these words."""
@@ -310,15 +255,4 @@ class WordQePredictor(TaggingPredictor):
 
 def _is_empty(item: Item) -> bool:
     """Returns whether the translation of an item has no words."""
-    return not without_eos(item.metadata.get("target", item.metadata["words"]))
-
-
-def _text_of(words: str | Sequence[str]) -> str:
-    return words if isinstance(words, str) else " ".join(words)
-
-
-def _texts_of(metadata: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns the source and the target of an item, without `<EOS>`. Words are joined by spaces."""
-    target = metadata.get("text") or metadata.get("target", metadata["words"])
-    source, target = metadata.get("texts", (_text_of(metadata["source"]), _text_of(target)))
-    return source, target.removesuffix(EOS)
+    return not without_eos(item.record.target.words)

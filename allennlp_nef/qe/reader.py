@@ -13,6 +13,7 @@ from allennlp.data.tokenizers import Tokenizer
 
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Writer, text_field
 from allennlp_nef.data.fields import TagsField
+from allennlp_nef.data.sentence import Offsets, Sentence
 from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
 from allennlp_nef.qe.aligner import (
     WordAligner,
@@ -20,15 +21,9 @@ from allennlp_nef.qe.aligner import (
     load_aligner,
     similarity_matrix,
 )
-from allennlp_nef.qe.files import (
-    PREFIX_ENDING,
-    DataPath,
-    Offsets,
-    QeExample,
-    ReadOptions,
-    read_examples,
-)
-from allennlp_nef.qe.layouts import EOS, TAGGED, Link, tagged_side, without_eos
+from allennlp_nef.qe.files import PREFIX_ENDING, DataPath, ReadOptions, read_examples
+from allennlp_nef.qe.layouts import EOS, TAGGED, Link, without_eos
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
 from allennlp_nef.qe.writers import WRITERS
 
 
@@ -46,10 +41,7 @@ class WmtWordQeReader(NefDatasetReader):
     - `similarity`: `TensorField` of the similarity of words, (target tokens, source tokens), with `word_similarity`;
     - `tags`: `TagsField`, if the tags are known;
     - `sentence_score`: `TensorField` of a number, with `sentence_scores` if the score is known;
-    - `metadata`: a dict with `words` (the tagged tokens), `source` (words), `tags` (or None), `alignments` (pairs of
-      source and target index), `alignments_from` ("given", "computed" by the aligner, or "none"), and if they are known
-      `text` and `offsets` of the tagged words, `segment` (of a file of error spans) and `spans`; where they differ from
-      the target, also `tagged` and `target`.
+    - `metadata`: the `TranslatedSentence`.
 
     # Parameters
 
@@ -148,7 +140,7 @@ class WmtWordQeReader(NefDatasetReader):
             params["aligner"] = path
         return super().from_params(params, *args, **extras)
 
-    def examples(self, file_path: DataPath) -> Iterator[QeExample]:
+    def examples(self, file_path: DataPath) -> Iterator[TranslatedSentence]:
         options = ReadOptions(
             tagged=self.tagged,
             eos=self.eos,
@@ -161,15 +153,15 @@ class WmtWordQeReader(NefDatasetReader):
         )
         has_warned = self.aligner is not None or not self.needs_alignments
         num_read = num_skipped = 0
-        for example in read_examples(file_path, options):
+        for pair in read_examples(file_path, options):
             num_read += 1
-            if example.segment is not None and not example.segment.is_valid:
+            if pair.error is not None:
                 num_skipped += 1
                 continue
-            if example.alignments is None and not has_warned:
+            if pair.links is None and not has_warned:
                 self.warn("%s: no word alignments; all words count as unaligned.", file_path)
                 has_warned = True
-            yield example
+            yield pair
         if num_skipped:
             self.warn(
                 "%s: skipped %d of %d sentences, which have a span outside their text.",
@@ -189,21 +181,11 @@ class WmtWordQeReader(NefDatasetReader):
             offsets.append((end, end + len(EOS)))
         return words, offsets
 
-    def num_tokens(self, example: Any) -> int:
-        return len(example.source) if self.tagged == "source" else len(example.target) - self.eos
-
-    def to_instance(self, example: Any) -> Instance:
-        instance = self.text_to_instance(
-            example.source, example.target, example.alignments, example.tags
-        )
-        metadata: Any = instance["metadata"]
-        if self.tagged == "target":
-            metadata.metadata |= {"text": example.text, "offsets": example.offsets}
-        if example.segment is not None:
-            metadata.metadata |= {"segment": example.segment, "spans": example.segment.spans}
-        if example.score is not None:
-            instance.add_field("sentence_score", ArrayField(numpy.float32(example.score)))
-        return instance
+    def num_tokens(self, example: TranslatedSentence) -> int:
+        if self.tagged == "source":
+            return len(example.source.words)
+        words = example.target.words
+        return len(without_eos(words) if self.eos else words)
 
     def text_to_instance(
         self,
@@ -223,35 +205,30 @@ class WmtWordQeReader(NefDatasetReader):
         tags : `list[str]`, optional (default = `None`, unlabeled)
             A tag for each token that is tagged.
         """
-        words, alignments_from = without_eos(target), "given"
-        if alignments is None:
-            alignments_from = "computed" if self.aligner else "none"
-            alignments = self.aligner.align(source, words) if self.aligner else []
-        translation = [*words, EOS] if self.eos else target
-        tokens, others, links = tagged_side(self.tagged, source, translation, alignments)
-        is_aligned = numpy.zeros((len(tokens), len(others)), dtype=bool)
+        pair = TranslatedSentence(Sentence(source), Sentence(target), tags=tags)
+        pair.links = None if alignments is None else [*alignments]
+        return self.to_instance(pair)
+
+    def to_instance(self, example: TranslatedSentence) -> Instance:
+        """Returns the instance of a translated sentence, which gets its `tokens` and, if it has none, links."""
+        example.align(self.aligner)
+        example.tokens, others, links = example.sides(self.tagged, self.eos)
+        is_aligned = numpy.zeros((len(example.tokens), len(others)), dtype=bool)
         for i, j in links:
             is_aligned[j, i] = True
-        target_field = text_field(tokens)
+        target_field = text_field(example.tokens)
         fields: dict[str, Field] = {
             "source": text_field(others),
             "target": target_field,
             "alignments": ArrayField(is_aligned),
         }
         if self.word_similarity:
-            fields["similarity"] = ArrayField(similarity_matrix(tokens, others))
-        if tags is not None:
-            fields["tags"] = TagsField(tags, target_field, self.label_namespace)
-        metadata = {
-            "words": tokens,
-            "source": source,
-            "tags": tags,
-            "alignments": alignments,
-            "alignments_from": alignments_from,
-        }
-        if self.eos or self.tagged != "target":
-            metadata |= {"tagged": self.tagged, "target": words if self.eos else target}
-        return Instance({**fields, "metadata": MetadataField(metadata)})
+            fields["similarity"] = ArrayField(similarity_matrix(example.tokens, others))
+        if example.tags is not None:
+            fields["tags"] = TagsField(example.tags, target_field, self.label_namespace)
+        if self.sentence_scores and example.score is not None:
+            fields["sentence_score"] = ArrayField(numpy.float32(example.score))
+        return Instance({**fields, "metadata": MetadataField(example)})
 
 
 class ArrayField(TensorField):

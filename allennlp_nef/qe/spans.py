@@ -1,30 +1,15 @@
-"""Error spans: their file formats, and conversion between spans and word tags.
+"""Error spans, and the conversion between spans and word tags.
 
 A span is the start and end (exclusive) of an error in a translation, in characters (Unicode code points) from 0,
-and its severity. An empty span marks an omission before the word to its right, or at the end of the text. Two kinds of
-files are read:
-
-- WMT23 tables (see `layouts`): starts, ends and severities, each separated by blanks; `-1`, `-1` and `no-error` for a
-  sentence without errors. Only the development data contain the source. The sentences of each language pair are counted
-  from 0.
-- JSON lines of error span annotation (ESA, WMT24), one translation per line: `pair`, `doc`, `segment`, `system`,
-  `domain`, `source`, `target`, `spans` (`start`, `end`, `severity`), `omission` (the severity of something missing,
-  which has no place in the text, or null), `score` (0 to 100), `protocol`. The severity `critical` counts as major.
-  Spans that are `undecided` are skipped: annotators delete a span by setting this state.
+and its severity. An empty span marks an omission before the word to its right, or at the end of the text.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from allennlp_nef.data.files import find_words, is_json_lines, parse_lines, parse_object
-from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.layouts import BAD, EOS, FIRST_NAMES, OK, SEVERITIES, read_table
-
-NO_ERROR = "no-error"
-_UNDECIDED = "undecided"
-Offsets = Sequence[tuple[int, int]]
+from allennlp_nef.data.sentence import Offsets, Sentence
+from allennlp_nef.errors import quote
+from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES
 
 
 class SpanOutsideTextError(ValueError):
@@ -37,156 +22,6 @@ class ErrorSpan(NamedTuple):
     start: int
     end: int
     severity: str
-
-
-class PredictedSpan(NamedTuple):
-    """An error that a model found in a translation."""
-
-    start: int
-    end: int
-    text: str
-    severity: str | None
-    """None if the model does not predict it."""
-    probability: float
-    """The mean of the probabilities of BAD of its words."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the known fields."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
-
-
-@dataclass
-class Segment:
-    """A translation and its annotation. Fields that a file does not contain are empty or None."""
-
-    target: str
-    source: str | None = None
-    spans: list[ErrorSpan] | None = None
-    omission: str | None = None
-    """The severity of an omission that has no place in the text."""
-    score: float | None = None
-    """A number from 0 to 100 for the protocol ESA."""
-    pair: str = ""
-    """The languages, such as `en-de`."""
-    document: str = ""
-    number: str = ""
-    """The number of the segment in its document or file."""
-    system: str = ""
-    domain: str = ""
-    protocol: str = "ESA"
-    line: int = 0
-    """The line of the file, from 1."""
-    is_valid: bool = True
-    """False if a span is not within the text. Such a segment has no spans."""
-
-
-def read_segments(
-    path: str, language_pair: str | None = None, allow_invalid: bool = False
-) -> Iterator[Segment]:
-    """Yields the translations in a `.jsonl` file in ESA format, or in a WMT23 table.
-
-    # Parameters
-
-    language_pair : `str`, optional (default = `None`, all)
-        Skips translations of other pairs. Those whose pair is unknown are kept.
-    allow_invalid : `bool`, optional (default = `False`)
-        Whether spans can lie outside their texts; see `Segment.is_valid`.
-
-    # Raises
-
-    `DataFormatError`: a field is missing or wrong, or a span is not within its text.
-    """
-    if not is_json_lines(path):
-        yield from _read_table(path, language_pair, allow_invalid)
-        return
-    for number, segment in parse_lines(
-        path, lambda line: segment_of(parse_object(line), allow_invalid)
-    ):
-        segment.line = number
-        if language_pair is None or segment.pair in ("", language_pair):
-            yield segment
-
-
-def _read_table(path: str, language_pair: str | None, allow_invalid: bool) -> Iterator[Segment]:
-    numbers: Counter[str] = Counter()
-    for line, cells in read_table(path, (7, 9), language_pair=language_pair).rows:
-        *names, text = cells[:-3]
-        if len(cells) == 7 and names[2] != str(numbers[names[0]]):
-            raise DataFormatError(
-                f"{path}:{line}: expected sentence {numbers[names[0]]}, got {quote(names[2])}"
-            )
-        numbers[names[0]] += 1
-        spans = None
-        try:
-            spans = _spans_of(text, cells[-3:])
-        except ValueError as error:
-            if not (allow_invalid and isinstance(error, SpanOutsideTextError)):
-                raise DataFormatError(f"{path}:{line}: {error}") from error
-        if len(cells) == 7:
-            segment = Segment(text, None, spans, pair=names[0])
-            segment.system, segment.number = names[1:]
-        else:
-            segment = Segment(text, names[-1], spans)
-            segment.system, segment.document, segment.number = names[:3]
-        segment.line, segment.is_valid = line, spans is not None
-        yield segment
-
-
-def _spans_of(text: str, cells: Sequence[str]) -> list[ErrorSpan]:
-    """Returns the spans in three cells of a table. Raises `ValueError`."""
-    columns = [cell.split() for cell in cells]
-    if columns == [["-1"], ["-1"], [NO_ERROR]]:
-        return []
-    if not 0 < len(columns[0]) == len(columns[1]) == len(columns[2]):
-        lengths = ", ".join(str(len(column)) for column in columns)
-        raise ValueError(f"expected as many starts as ends and severities, got {lengths}")
-    if not all(map(str.isdecimal, columns[0] + columns[1])):
-        raise ValueError(
-            f"expected starts and ends, or column names after {' or '.join(FIRST_NAMES)}, got {quote(cells)}"
-        )
-    return [checked_span(int(a), int(b), severity, text) for a, b, severity in zip(*columns)]
-
-
-def segment_of(value: dict[str, Any], allow_invalid: bool = False) -> Segment:
-    """Returns the segment of a JSON object. Raises `ValueError`."""
-    source, target = (_field(value, name, str) for name in ("source", "target"))
-    spans, is_valid = None, True
-    if value.get("spans") is not None:
-        try:
-            spans = [
-                checked_span(_field(span, "start", int), _field(span, "end", int), severity, target)
-                for span in _field(value, "spans", list)
-                if (severity := _field(span, "severity", str)) != _UNDECIDED
-            ]
-        except SpanOutsideTextError:
-            if not allow_invalid:
-                raise
-            is_valid = False
-    elif value.get("tags") is not None:
-        raise ValueError(
-            "expected spans (or, without severities, tags in all objects), got only tags"
-        )
-    omission, score = value.get("omission"), value.get("score")
-    if omission is not None:
-        omission = None if omission == _UNDECIDED else checked_span(0, 0, omission, "").severity
-    if score is not None and type(score) not in (int, float):
-        raise ValueError(f"expected a score, a number or null, got {quote(score)}")
-    pair, document, number, system, domain, protocol = (
-        str(value.get(name) or "")
-        for name in ("pair", "doc", "segment", "system", "domain", "protocol")
-    )
-    return Segment(
-        *(target, source, spans, omission, score, pair, document, number, system, domain),
-        protocol=protocol or "ESA",
-        is_valid=is_valid,
-    )
-
-
-def _field(value: Any, name: str, kind: type) -> Any:
-    """Returns a field of a JSON object. Raises `ValueError` if the field is missing or has another type."""
-    if not isinstance(value, dict) or type(value.get(name)) is not kind:
-        raise ValueError(f"expected an object with {name} ({kind.__name__}), got {quote(value)}")
-    return value[name]
 
 
 def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
@@ -233,25 +68,23 @@ def project_spans(
     return [names[rank] for rank in ranks]
 
 
-def token_offsets(metadata: Mapping[str, Any]) -> tuple[str, list[tuple[int, int]]]:
-    """Returns the text of an instance's tagged words, and the start and end of each. Without text in the metadata, it
-    is the words joined by spaces. An `<EOS>` that is not in the text is empty, at its end.
+def token_offsets(tokens: Sequence[str], sentence: Sentence) -> tuple[str, Offsets]:
+    """Returns the text of the tagged tokens, and the start and end of each.
+
+    The text is that of the sentence, or the tokens joined by spaces if it has none, or if gaps are among the tokens. An
+    `<EOS>` that is not in the text is empty, at its end.
     """
-    words = metadata["words"]
-    text = metadata.get("text")
-    text = " ".join(words) if text is None else text
-    offsets = metadata.get("offsets")
-    if offsets is None:
-        lacks_eos = words[-1:] == [EOS] and text.split()[-1:] != [EOS]
-        offsets = find_words(text, words[:-1] if lacks_eos else words)
-    return text, [*offsets, *[(len(text), len(text))] * (len(words) - len(offsets))]
+    is_text = sentence.text is not None and list(tokens[: len(sentence.words)]) == sentence.words
+    text, offsets = (sentence if is_text else Sentence(list(tokens))).located()
+    return text, [*offsets, *[(len(text), len(text))] * (len(tokens) - len(offsets))]
 
 
 def join_bad_words(
     text: str, offsets: Offsets, tags: Sequence[str], probabilities: Sequence[float]
-) -> list[PredictedSpan]:
-    """Converts word tags to error spans. Adjacent words with the same tag become one span, including the text between
-    them. A word without characters, such as `<EOS>`, becomes a separate empty span.
+) -> list[dict[str, Any]]:
+    """Converts word tags to error spans, each with `start`, `end`, `text`, its `severity` if the tag is one, and
+    `probability`, the mean of those of its words. Adjacent words with the same tag become one span, including the text
+    between them. A word without characters, such as `<EOS>`, becomes a separate empty span.
 
     # Parameters
 
@@ -273,7 +106,9 @@ def join_bad_words(
     spans = []
     for group in groups:
         start, end = offsets[group[0]][0], offsets[group[-1]][1]
-        probability = sum(probabilities[i] for i in group) / len(group)
-        severity = None if tags[group[0]] == BAD else tags[group[0]]
-        spans.append(PredictedSpan(start, end, text[start:end], severity, probability))
+        span: dict[str, Any] = {"start": start, "end": end, "text": text[start:end]}
+        if tags[group[0]] != BAD:
+            span["severity"] = tags[group[0]]
+        span["probability"] = sum(probabilities[i] for i in group) / len(group)
+        spans.append(span)
     return spans

@@ -1,10 +1,12 @@
 """The record of a sentence and its translation, which every reader makes and every predictor and writer uses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from allennlp_nef.data.sentence import Sentence
-from allennlp_nef.qe.layouts import Link
+from allennlp_nef.qe.aligner import WordAligner
+from allennlp_nef.qe.layouts import EOS, Link, tagged_side, without_eos
 from allennlp_nef.qe.spans import ErrorSpan
 
 
@@ -49,9 +51,36 @@ class TranslatedSentence:
         return self.tokens
 
     @property
+    def texts(self) -> tuple[str, str]:
+        """The texts of the source and the target. Words are joined by spaces."""
+        source, target = (
+            " ".join(each.words) if each.text is None else each.text
+            for each in (self.source, self.target)
+        )
+        return source, target
+
+    @property
     def place(self) -> str:
         """The file and line of the translation, such as "a.tsv:3"."""
         return f"{self.target.path}:{self.target.lines[0]}"
+
+    def sides(self, tagged: str, eos: bool) -> tuple[list[str], list[str], Sequence[Link]]:
+        """Returns the tokens to be tagged, the words of the other side, and the links between them: see `tagged_side`.
+        With `eos`, the translation ends in `<EOS>`."""
+        words = self.target.words
+        return tagged_side(
+            tagged,
+            self.source.words,
+            [*without_eos(words), EOS] if eos else words,
+            self.links or (),
+        )
+
+    def align(self, aligner: WordAligner | None) -> None:
+        """Adds links if there are none, those of the aligner."""
+        if self.links is None:
+            self.links_from = "computed" if aligner else "none"
+            words = without_eos(self.target.words)
+            self.links = aligner.align(self.source.words, words) if aligner else []
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)

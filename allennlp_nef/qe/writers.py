@@ -3,15 +3,17 @@
 import csv
 import io
 import re
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.dataset_readers.base import Prediction, Writer
+from allennlp_nef.qe.answers import risk_of
 from allennlp_nef.qe.layouts import BAD, GAP, OK, interleave
-from allennlp_nef.qe.spans import NO_ERROR, Segment, token_offsets
+from allennlp_nef.qe.span_files import NO_ERROR
+from allennlp_nef.qe.spans import token_offsets
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 # The kind of rows in WMT20 and later, by the tagged tokens.
 _KINDS = {"target": "mt", "gaps": "gap", "target_and_gaps": "mt", "source": "source"}
@@ -30,7 +32,7 @@ def write_tags(reader: Any, prediction: Prediction) -> str:
 
 def write_text(reader: Any, prediction: Prediction) -> str:
     """Returns the words, with `/BAD` or `/` and the severity after bad ones. Bad gaps are `<gap>/BAD`."""
-    words, tags = prediction.metadata["words"], prediction.answer["tags"]
+    words, tags = prediction.record.tokens, prediction.answer["tags"]
     if reader.tagged == "gaps":
         words = interleave([GAP] * len(tags), words[:-1])
         tags = interleave(tags, [OK] * (len(tags) - 1))
@@ -50,7 +52,7 @@ def write_rows(
 
     The rows of a model of words and gaps are the words or, if `kind` is "gap", the gaps.
     """
-    words, tags = prediction.metadata["words"], _ok_and_bad(prediction)
+    words, tags = prediction.record.tokens, _ok_and_bad(prediction)
     kind = kind or _KINDS[reader.tagged]
     if kind == "gap" and "gaps" not in reader.tagged:
         raise ConfigurationError(
@@ -77,7 +79,7 @@ def write_sentence_scores(reader: Any, prediction: Prediction) -> str:
 
 def write_wmt23_spans(reader: Any, prediction: Prediction) -> str:
     """Returns a row of a WMT23 error span submission. An empty span is an omission."""
-    text, _ = token_offsets(prediction.metadata)
+    text, _ = token_offsets(prediction.record.tokens, prediction.record.target)
     cells = (*_system(prediction), str(prediction.number), _in_one_line(text))
     spans = _span_cells(prediction)
     return _header(prediction, 3) + "\t".join((*cells, *spans)) + "\n"
@@ -85,14 +87,13 @@ def write_wmt23_spans(reader: Any, prediction: Prediction) -> str:
 
 def write_wmt25_spans(reader: Any, prediction: Prediction) -> str:
     """Returns a row of a WMT25 error span submission, for segments read from an error span file."""
-    segment: Segment | None = prediction.metadata.get("segment")
-    if segment is None:
+    pair: TranslatedSentence = prediction.record
+    if pair.spans is None and not pair.name:
         raise ConfigurationError("wmt25-spans needs input from a file of error spans")
-    source_language, _, target_language = segment.pair.partition("-")
     cells = [
-        *(segment.document, segment.number, source_language, target_language, "official"),
-        *(segment.system, segment.source or "", segment.target, "", segment.domain),
-        segment.protocol,
+        *(pair.document, pair.name, pair.source_language or "", pair.target_language or ""),
+        *("official", pair.system, pair.source.text or "", pair.target.text or "", "", pair.domain),
+        pair.protocol,
         *_span_cells(prediction, empty="missing"),
     ]
     text = io.StringIO()
@@ -137,12 +138,6 @@ def _span_cells(prediction: Prediction, empty: str | None = None) -> list[str]:
 def _in_one_line(text: str) -> str:
     """Replaces tabs, line breaks and surrogates, which UTF-8 lacks, with spaces. Offsets stay the same."""
     return re.sub("[\t\r\n\ud800-\udfff]", " ", text)
-
-
-def risk_of(answer: Mapping[str, Any]) -> float:
-    """Returns the predicted HTER of an answer, or the expected share of BAD words if the model does not predict it."""
-    risk: float = answer.get("hter", answer["expected_bad_share"])
-    return risk
 
 
 WRITERS: dict[str, Writer] = {

@@ -1,0 +1,1 @@
+"""The trainer, its callbacks, learning rate schedules and initializers."""

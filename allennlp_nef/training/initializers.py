@@ -1,8 +1,9 @@
 """The `trained_model` initializer."""
 
+from allennlp.models.archival import get_weights_path
 from allennlp.nn.initializers import Initializer, PretrainedModelInitializer
 
-from allennlp_nef.resources import archive_path
+from allennlp_nef.archives import checked_archive
 
 
 @Initializer.register("trained_model")
@@ -16,8 +17,9 @@ class TrainedModelInitializer(PretrainedModelInitializer):
 
     # Raises
 
-    `UserError`: a name without a file or a model.
+    `UserError`: a name without a file or a model. `ArchiveError`: see `allennlp_nef.archives.load_predictor`.
     """
 
     def __init__(self, archive: str) -> None:
-        super().__init__(archive_path(archive))
+        with checked_archive(archive) as folder:
+            super().__init__(get_weights_path(folder))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import numpy
 import torch
@@ -21,12 +23,12 @@ from allennlp.data import TensorDict
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.nn.parallel import TorchDdpAccelerator
-from allennlp.training import GradientDescentTrainer, Trainer
+from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.callbacks import TrackEpochCallback
-from allennlp.training.moving_average import MovingAverage
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_nef.errors import UserError, quote
+from allennlp_nef.options import check_integers
 
 logger = logging.getLogger(__name__)
 
@@ -105,8 +107,29 @@ def starts_anew(loader: Any) -> bool:
     return is_stateless and loader.batches_per_epoch is None
 
 
-class NanLoss(UserError):
-    """The loss of a batch is not a number."""
+class CompleteCheckpointer(Checkpointer):
+    """AllenNLP's checkpointer, which ignores a checkpoint that was not completely written.
+
+    Each file of a checkpoint gets its name when it is complete.
+    """
+
+    def save_checkpoint(self, trainer: Trainer) -> None:
+        checkpoint = trainer.get_checkpoint_state()
+        if checkpoint is not None and self._serialization_dir is not None:
+            state = checkpoint.trainer_state
+            paths = self._paths(state["epochs_completed"], state["batches_in_epoch_completed"])
+            for path, values in zip(paths, checkpoint):
+                torch.save(values, f"{path}.part")
+                os.replace(f"{path}.part", path)
+        super().save_checkpoint(trainer)  # finds both files, and removes those of old checkpoints
+
+    def _find_all_checkpoints(self) -> set[tuple[int, int]]:
+        points = super()._find_all_checkpoints()
+        # Torch's files are zip archives; a truncated one lacks the directory at its end.
+        return {point for point in points if all(map(is_zipfile, self._paths(*point)))}
+
+    def _paths(self, epochs: int, batches: int) -> tuple[str, str]:
+        return self._model_state_path(epochs, batches), self._training_state_path(epochs, batches)
 
 
 _from_partial_objects: Any = GradientDescentTrainer.from_partial_objects
@@ -140,6 +163,8 @@ class NefTrainer(GradientDescentTrainer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if type(self._checkpointer) is Checkpointer:
+            self._checkpointer.__class__ = CompleteCheckpointer
         self._config = config_of(self._serialization_dir)
         self._epoch_start: RandomStates = {}
         self._recovered: dict[str, Any] = {}  # what `get_checkpoint_state` added to the checkpoint
@@ -149,6 +174,12 @@ class NefTrainer(GradientDescentTrainer):
     def from_partial_objects(cls, **options: Any) -> Trainer:  # type: ignore[override]
         for name in options.keys() - signature(_from_partial_objects).parameters.keys():
             raise ConfigurationError(f"trainer: unknown option {name!r}")
+        for name in ("num_epochs", "num_gradient_accumulation_steps"):
+            check_integers(**{name: options.get(name, 1)})
+        for name in ("grad_norm", "grad_clipping"):
+            value = options.get(name)
+            if not (isinstance(value, bool | None) or 0 < value < math.inf):
+                raise ConfigurationError(f"{name}: expected a number above 0, got {value!r}")
         if options.get("distributed") and options.get("ddp_accelerator") is None:
             options["ddp_accelerator"] = TorchDdpAccelerator(
                 cuda_device=options["cuda_device"], find_unused_parameters=True
@@ -158,27 +189,22 @@ class NefTrainer(GradientDescentTrainer):
     def train(self) -> dict[str, Any]:
         try:
             metrics: dict[str, Any] = super().train()
-        except NanLoss:
+        except ValueError as error:
+            if str(error) != "nan loss encountered":
+                raise
+            saved = "no epoch" if self._best_model_filename is None else "the best epoch"
             if self._primary and self._best_model_filename is not None:
                 extra = self._config.get("include_in_archive")
                 archive_model(self._serialization_dir, include_in_archive=extra)
-            raise
+            raise UserError(
+                f"the loss is NaN in batch {self._batches_in_epoch_completed} of epoch {self._epochs_completed} "
+                f"(from 0), {saved} before it is archived; try a lower learning rate, or trainer.grad_norm"
+            ) from error
         done = self._start_after_epochs_completed
         if done and "epoch" not in metrics:  # no epoch was left to train
             path = Path(self._serialization_dir, f"metrics_epoch_{done - 1}.json")
             metrics = json.loads(path.read_text("utf-8"))
         return metrics
-
-    def batch_outputs(self, batch: TensorDict, for_training: bool) -> dict[str, torch.Tensor]:
-        outputs: dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
-        if for_training and outputs["loss"].isnan():
-            epoch, number = self._epochs_completed, self._batches_in_epoch_completed
-            saved = "no epoch" if self._best_model_filename is None else "the best epoch"
-            raise NanLoss(
-                f"the loss is NaN in batch {number} of epoch {epoch} (from 0), {saved} before it is archived; "
-                "try a lower learning rate, or trainer.grad_norm"
-            )
-        return outputs
 
     def get_checkpoint_state(self) -> TrainerCheckpoint | None:
         now = random_states(self.cuda_device)
@@ -206,50 +232,50 @@ class NefTrainer(GradientDescentTrainer):
         return checkpoint
 
     def _maybe_restore_checkpoint(self) -> None:
+        """Restores a checkpoint, except for what only applies at the start of the next epoch."""
         checkpoint = None if self._checkpointer is None else self._checkpointer.load_checkpoint()
         if checkpoint is not None:
-            self._restore(*checkpoint)
+            state = checkpoint.trainer_state
+            self._check(state)
+            average: Any = self._moving_average
+            parameters = None if average is None else average._parameters
+            super()._maybe_restore_checkpoint()
+            # again, after the schedulers, which may change it when they are built or loaded
+            self.optimizer.load_state_dict(state["optimizer"])
+            self._recovered = state["nef"]
+            if parameters is not None:
+                # AllenNLP replaces them with copies, which are not trained.
+                average._parameters = parameters
+                for values in (average._shadows, average._backups):
+                    values.update({name: values[name].to(each.device) for name, each in parameters})
+            if self._scaler is not None:
+                self._scaler.load_state_dict(self._recovered["scaler"])
+            tracker = self._metric_tracker
+            if tracker.should_stop_early():
+                self._num_epochs = self._start_after_epochs_completed
+            # AllenNLP writes the checkpoint of an epoch before its best weights.
+            is_epoch_end = self._recovered["batches_in_epoch"] == 0
+            is_validated = is_epoch_end and self._recovered["should_validate"]
+            is_best = is_validated and tracker.is_best_so_far()
+            if is_best or self._best_model_filename is not None:
+                self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
+            if is_best and self._primary:
+                self._save_best_weights()
         fuse_steps(self.optimizer, self.model)
 
-    def _restore(self, model_state: dict[str, Any], state: dict[str, Any]) -> None:
-        """Restores a checkpoint, except for what only applies at the start of the next epoch."""
+    def _check(self, state: dict[str, Any]) -> None:
+        """Raises a `ConfigurationError` if the recovery from a checkpoint would not be exact."""
         if "nef" not in state:
             raise ConfigurationError(
                 "trainer.type: only runs that were started with the trainer nef can be recovered with it"
             )
-        self._recovered = state["nef"]
-        self._check_config(self._recovered["config"])
+        self._check_config(state["nef"]["config"])
         loaders = (self.data_loader, self._validation_data_loader)
         if not all(loader is None or starts_anew(loader) for loader in loaders):
             raise ConfigurationError(
                 "data_loader: checkpoints do not contain the position in the data, so that only data loaders of the "
                 "type multiprocess without batches_per_epoch can be recovered"
             )
-        (self._ddp_wrapped_model or self.model).load_state_dict(model_state)
-        for callback, values in zip(self._callbacks, state["callbacks"]):
-            callback.load_state_dict(values)
-        if self._moving_average is not None:
-            self._restore_average(self._moving_average, state["moving_average"])
-        if self._learning_rate_scheduler is not None:
-            self._learning_rate_scheduler.load_state_dict(state["learning_rate_scheduler"])
-        if self._momentum_scheduler is not None:
-            self._momentum_scheduler.load_state_dict(state["momentum_scheduler"])
-        # after the schedulers, which may change it when they are built or loaded
-        self.optimizer.load_state_dict(state["optimizer"])
-        if self._scaler is not None:
-            self._scaler.load_state_dict(self._recovered["scaler"])
-        tracker = self._metric_tracker
-        tracker.load_state_dict(state["metric_tracker"])
-        self._start_after_epochs_completed = state["epochs_completed"]
-        if tracker.should_stop_early():
-            self._num_epochs = self._start_after_epochs_completed
-        # AllenNLP writes the checkpoint of an epoch before its best weights.
-        is_epoch_end = self._recovered["batches_in_epoch"] == 0
-        is_best = is_epoch_end and self._recovered["should_validate"] and tracker.is_best_so_far()
-        if is_best or state["best_model_filename"] is not None:
-            self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
-        if is_best and self._primary:
-            self._save_best_weights()
 
     def _check_config(self, saved: dict[str, Any]) -> None:
         """Raises a `ConfigurationError` if the config differs from the checkpoint's."""
@@ -260,14 +286,6 @@ class NefTrainer(GradientDescentTrainer):
                     f"{key}: expected {quote(before.get(key))} as at the start of training, got "
                     f"{quote(now.get(key))}; with --recover, only {', '.join(sorted(MAY_CHANGE))} may change"
                 )
-
-    def _restore_average(self, average: MovingAverage, state: dict[str, Any]) -> None:
-        parameters = average._parameters
-        average.load_state_dict(state)
-        # AllenNLP replaces them with copies, which are not trained.
-        average._parameters = parameters
-        for values in (average._shadows, average._backups):
-            values.update({name: values[name].to(weight.device) for name, weight in parameters})
 
     def _save_best_weights(self) -> None:
         path = os.path.join(self._serialization_dir, "best.th")

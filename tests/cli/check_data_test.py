@@ -63,9 +63,10 @@ class TestStatistics:
     def test_report_has_a_column_for_each_split(self, results):
         table = [line.split() for line in as_text(results).splitlines()]
         assert table[:2] == [["train", "validation", "test"], ["sentences", "5", "3", "1"]]
-        assert ["sentences", "also", "in", "train", "-", "2", "1"] in table
-        assert ["B-X", "18.18", "11.11", "33.33"] in table
-        assert "validation: 1 labels do not occur in the training data: B-Z" in as_text(results)
+        assert ["overlap:", "train:", "sentences", "-", "2", "1"] in table
+        assert ["words:", "tokens:", "mean_length", "2.2", "3", "3"] in table
+        assert ["labels:", "B-X", "0.182", "0.111", "0.333"] in table
+        assert ["unseen_labels:", "B-Z", "-", "1", "-"] in table
 
 
 class TestConfigs:

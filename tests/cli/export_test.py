@@ -27,8 +27,11 @@ def test_an_archive_becomes_a_folder(small_run, tmp_path, monkeypatch):
 
 
 def test_missing_archive_and_missing_package_are_errors(small_run, tmp_path, monkeypatch):
+    for folder in (str(tmp_path / "out"), str(tmp_path / "model.tar.gz")):
+        with pytest.raises(UserError):
+            export(str(tmp_path / "model.tar.gz"), folder)
     with pytest.raises(UserError):
-        export(str(tmp_path / "model.tar.gz"), str(tmp_path / "out"))
+        export(small_run(), small_run())  # would replace files of the run
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UserError):
         export(small_run(), str(tmp_path / "out"))

@@ -8,7 +8,6 @@ import pytest
 
 from allennlp_nef import load
 from allennlp_nef.cli import models as command
-from allennlp_nef.cli.card import card
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path, trained_models
 from tests.cli.commands import output
@@ -24,10 +23,16 @@ def test_list_has_the_scores_and_the_sizes():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_model_has_a_card(name):
-    text = card(name)
-    assert "## Training data" in text
-    assert f"model-index:\n- name: {name}\n" in text and f'load("{name}")' in text
+def test_model_is_described(name):
+    text, model = output(command, name), json.loads(output(command, name, "--json"))
+    assert model == MODELS[name]
+    assert text.startswith(f"# {name}\n") and "## Training data" in text
+    assert model["license"] in text and all(language in text for language in model["languages"])
+
+
+def test_unknown_model_is_an_error():
+    with pytest.raises(UserError):
+        output(command, "none")
 
 
 def test_entities_and_parts_of_speech_of_raw_text(packaged):

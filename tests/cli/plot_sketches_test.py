@@ -1,4 +1,4 @@
-"""`plot-sketches`: heat maps, the page that replays them, and the summary of a corpus."""
+"""`plot-sketches`: heat maps, and the page that replays them."""
 
 import json
 import re
@@ -37,50 +37,40 @@ def content_of(path):
 def test_maps_and_the_page_of_requests(small_run, requests, tmp_path):
     out = tmp_path / "out"
     options = {"formats": ["png", "svg"], "html": True, "batch_size": 1}
-    names, _ = plot_sketches(small_run(), requests, output=str(out), **options)
+    names = plot_sketches(small_run(), requests, output=str(out), **options)
     assert names == ["sentence-0001", "sentence-0002"]
     files = [f"{name}.{ending}" for name in names for ending in ("png", "svg")]
     assert sorted(path.name for path in out.iterdir()) == ["index.html", *files]
-    (model,) = content_of(out / "index.html")["models"]
+    content = content_of(out / "index.html")
     predictor = load_predictor(small_run(), trace=True)
-    assert model["description"] == predictor.description()
+    assert content["description"] == predictor.description()
     expected = [{**predictor.predict(text.split()), "gold": None} for text in SENTENCES]
-    for answer, other in zip(model["sentences"], expected):
+    for answer, other in zip(content["sentences"], expected):
         assert answer["tags"] == other["tags"] and answer["gold"] is None
         assert answer["trace"]["provisional_tags"] == other["trace"]["provisional_tags"]
 
 
-def test_two_models_are_compared_on_labeled_data(small_run, conll, tmp_path):
-    names, _ = plot_sketches(
-        small_run(), conll, output=str(tmp_path), compare=small_run(), limit=1, html=True
-    )
-    assert names == ["sentence-0001"]
-    models = content_of(tmp_path / "index.html")["models"]
-    assert len(models) == 2 and all(small_run() in each["description"]["title"] for each in models)
-    assert models[0]["sentences"][0]["gold"] == ["B-PER", "O"]
+def test_labeled_data_have_gold_tags(small_run, conll, tmp_path):
+    output(command, small_run(), conll, "--output", tmp_path, "--limit", 1, "--html")
+    assert [path.name for path in tmp_path.glob("*.png")] == ["sentence-0001.png"]
+    (sentence,) = content_of(tmp_path / "index.html")["sentences"]
+    assert sentence["gold"] == ["B-PER", "O"]
 
 
-def test_the_summary_is_printed_and_written(small_run, conll, tmp_path):
-    text = output(command, small_run(), conll, "--output", tmp_path, "--limit", 0, "--summary")
-    assert text.rstrip("\n") == (tmp_path / "summary.txt").read_text("utf-8").rstrip("\n")
-    (summary,) = json.loads((tmp_path / "summary.json").read_text("utf-8"))
-    assert (summary["archive"], summary["sentences"], summary["words"]) == (small_run(), 2, 3)
-    assert "2 sentences, 3 words, accuracy " in text
-    assert [row["step"] for row in summary["settling"]] == ["1", "2"]
-    assert not list(tmp_path.glob("sentence-*"))
+def test_a_negative_limit_is_an_error_before_the_model_is_loaded(nef, capsys):
+    assert nef("plot-sketches", "none.tar.gz", "none", "--output", "none", "--limit", -1) == 2
+    assert "--limit" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "name, input, options, error",
+    "name, input, error",
     [
-        ("plain", "{requests}", {}, UserError),
-        ("ner", "{requests}", {"summary": True}, DataFormatError),
-        ("ner", "{empty}", {}, DataFormatError),
-        ("ner", "{requests}", {"compare": "no/model.tar.gz"}, UserError),
+        ("plain", "{requests}", UserError),
+        ("ner", "{empty}", DataFormatError),
     ],
 )
-def test_wrong_input_is_an_error(small_run, requests, tmp_path, name, input, options, error):
+def test_wrong_input_is_an_error(small_run, requests, tmp_path, name, input, error):
     (tmp_path / "empty.jsonl").write_text("")
     path = input.format(requests=requests, empty=tmp_path / "empty.jsonl")
     with pytest.raises(error):
-        plot_sketches(small_run(name), path, output=str(tmp_path / "out"), **options)
+        plot_sketches(small_run(name), path, output=str(tmp_path / "out"))

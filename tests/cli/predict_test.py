@@ -144,3 +144,103 @@ def test_metrics_are_those_of_the_predicted_tags(evaluate, archive_path, tmp_pat
     gold = [example.tags for example in read_examples(prefix, ReadOptions())]
     expected = WORD_QE.scores(WORD_QE.count(gold, predicted).sentences.sum(0))
     assert {name: metrics[name] for name in expected} == pytest.approx(expected)
+
+
+def test_requests_from_a_pipe_are_answered_as_they_arrive(small_run):
+    """Also a line that is not UTF-8, with `on_error`."""
+    command = [sys.executable, "-m", "allennlp_nef", "predict", small_run(), "-"]
+    command += ["--output-file", "-", "--predictor-args", '{"on_error": "skip"}']
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        for line, field in (
+            (b'{"sentence": "Anna slept .", "id": 1}\n', "tags"),
+            (b'\n{"sentence": "\xe9"}\n', "error"),
+            (b'{"sentence": "Paul slept .", "id": 2}\n', "tags"),
+        ):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert field in json.loads(process.stdout.readline())
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+class TestPredictors:
+    def test_a_predictor_of_the_user_may_be_named_by_its_module(
+        self, nef, small_run, tmp_path, monkeypatch, capsys
+    ):
+        """A type with dots in the config of an archive is still refused."""
+        (tmp_path / "predictor_of_a_user.py").write_text(
+            "from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor\n\n\n"
+            "class Mine(NefTaggerPredictor):\n"
+            "    def dump_line(self, outputs):\n"
+            "        return 'mine\\n'\n"
+        )
+        monkeypatch.syspath_prepend(str(tmp_path))
+        (tmp_path / "requests.jsonl").write_text('{"sentence": "Paul slept ."}\n')
+        dotted = ("--predictor", "predictor_of_a_user.Mine")
+        splitter = {"tokenizer": "allennlp.data.tokenizers.WhitespaceTokenizer"}
+        run = tmp_path / "run"
+        shutil.copytree(small_run(), run)
+        arguments = ("predict", run, tmp_path / "requests.jsonl", "--silent", "--output-file")
+        assert nef(*arguments, tmp_path / "out", *dotted) == 0
+        assert (tmp_path / "out").read_text() == "mine\n"
+        options = ("--predictor-args", json.dumps(splitter))
+        assert nef(*arguments, tmp_path / "out", *options) == 0
+        config = json.loads((run / "config.json").read_text())
+        config["model"]["type"] = "predictor_of_a_user.Mine"
+        (run / "config.json").write_text(json.dumps(config))
+        assert nef(*arguments, tmp_path / "out") == 2
+        assert "predictor_of_a_user.Mine" in capsys.readouterr().err
+
+    def test_a_predictor_of_allennlp_answers_in_batches(self, nef, small_run, tmp_path, capsys):
+        from allennlp.predictors import Predictor
+
+        sizes = []
+
+        @Predictor.register("echo", exist_ok=True)
+        class Echo(Predictor):
+            def predict_json(self, inputs):
+                sizes.append(1)
+                return inputs
+
+            def predict_batch_json(self, inputs):
+                sizes.append(len(inputs))
+                return inputs
+
+        path, target = tmp_path / "requests.jsonl", tmp_path / "out"
+        path.write_text('{"a": 1}\n\n{"a": 2}\n{"a": 3}\n')
+        options = ("--predictor", "echo", "--batch-size", 2, "--output-file", target)
+        assert nef("predict", small_run(), path, *options) == 0
+        assert target.read_text() == '{"a": 1}\n{"a": 2}\n{"a": 3}\n' and sizes == [2, 1]
+        assert capsys.readouterr().out.startswith('input 0:  {"a": 1}\nprediction:  {"a": 1}\n')
+        path.write_text('{"a": 1}\n{\n')
+        assert nef("predict", small_run(), path, *options) == 2
+        assert f"{path}:2: " in capsys.readouterr().err
+
+
+def test_only_answers_about_words_are_a_reason_to_calibrate(
+    nef, small_run, tmp_path, caplog, monkeypatch
+):
+    """Not an empty input, nor one whose requests all fail."""
+    path = tmp_path / "requests.jsonl"
+    # No word reaches it.
+    monkeypatch.setattr("allennlp_nef.qe.model.WordQeTagger.threshold_or_default", 1.1)
+    options = ("--silent", "--output-file", tmp_path / "out")
+    options += ("--predictor-args", '{"on_error": "skip"}')
+    for text, number in (("", 0), ("{}\n", 0), (json.dumps(REQUESTS[0]), 1)):
+        path.write_text(text)
+        caplog.clear()
+        assert nef("predict", small_run("qe"), path, *options) == 0
+        assert sum("calibrate" in each.message for each in caplog.records) == number
+
+
+@pytest.mark.parametrize("ending", ["src", "mt", "tags"])
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_data_are_not_replaced(nef, tmp_path, capsys, command, ending):
+    for each in ("src", "mt", "tags"):
+        shutil.copy(FIXTURES / "qe" / f"dev.{each}", tmp_path / f"a.{each}")
+    path = tmp_path / f"a.{ending}"
+    before = path.read_bytes()
+    options = ("--use-dataset-reader",) if command == "predict" else ()
+    assert nef(command, "none", tmp_path / "a", *options, "--output-file", path) == 2
+    assert str(path) in capsys.readouterr().err and path.read_bytes() == before

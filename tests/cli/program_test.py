@@ -17,9 +17,10 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from tqdm import tqdm
 
+from allennlp_nef.archives import load_predictor
 from allennlp_nef.cli import COMMANDS
+from allennlp_nef.cli.outputs import print_lines, write_text
 from allennlp_nef.cli.program import record_on_own_line
-from allennlp_nef.cli.shared import print_lines, write_text
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.version import VERSION
 from tests.conftest import ROOT
@@ -54,19 +55,31 @@ class TestHelp:
     def test_commands_of_both_packages_are_listed(self, nef, capsys):
         assert nef("--help") == 0
         text = capsys.readouterr().out
-        names = (*COMMANDS, "train", "evaluate", "predict", "serve")
+        names = (*COMMANDS, "train", "evaluate")
         assert all(re.search(rf"^    {name}\b", text, re.M) for name in names)
         assert "push-to-hf" not in text and "checklist" not in text
         assert nef() == 0
         assert sorted(capsys.readouterr().out.splitlines()) == sorted(text.splitlines())
 
-    @pytest.mark.parametrize("name", (*COMMANDS, "train", "evaluate", "predict", "serve"))
+    @pytest.mark.parametrize("name", (*COMMANDS, "train", "evaluate"))
     def test_help_of_a_command_has_an_example(self, nef, capsys, name):
         assert nef(name, "--help") == 0
         text = capsys.readouterr().out
         assert f"\n    allennlp-nef {name}" in text
         assert "--include-package" in text
         assert not re.search(r"\(default[^)]*\)\s+\(default", text)
+
+    @pytest.mark.parametrize("name", ["predict", "serve"])
+    def test_requests_in_a_help_text_are_accepted(self, nef, capsys, small_run, name):
+        """The model is the one in the line of the request, or in the line before."""
+        assert nef(name, "--help") == 0
+        text = capsys.readouterr().out
+        requests = re.findall(r"""(?:echo|-d) '({.*})'""", text)
+        example = text[text.index("\n    ") :]
+        run = small_run("qe" if "qe-multilingual -" in example else "ner")
+        assert requests
+        for request in map(json.loads, requests):
+            load_predictor(run).predict_json(request)
 
 
 class TestMistakes:
@@ -116,6 +129,9 @@ class TestMistakes:
             (["train", "none.jsonnet", "-s", "runs"], ["none.jsonnet"]),
             (["predict", "none", "requests.jsonl"], ["none", "qe-multilingual"]),
             (["train", CONFIG], ["-s"]),
+            (["predict", "none.tar.gz", "a.jsonl", "--threshold", "2"], ["--threshold"]),
+            (["predict", "none.tar.gz", "a.jsonl", "--silent"], ["--silent"]),
+            (["predict", "none.tar.gz", "a.jsonl", "--predictor-args", "{"], ["--predictor-args"]),
             (["trian"], ["trian", "train"]),
             (["score-tags", "a", "--format", "x"], ["--format", "conllu"]),
         ],
@@ -235,7 +251,7 @@ def test_standard_output_is_not_opened_again(tmp_path):
     """A file it goes to keeps what it has."""
     code = """
 from pathlib import Path
-from allennlp_nef.cli.shared import write_text, open_output
+from allennlp_nef.cli.outputs import (write_text, open_output)
 
 for path in ("-", "/dev/stdout", "/dev/fd/1"):
     write_text(Path(path), "b\\n")
@@ -284,12 +300,12 @@ def test_an_interrupted_output_is_kept_and_named(tmp_path, number, status):
     code = f"""
 import argparse, os, signal
 from pathlib import Path
-from allennlp_nef.cli import program, shared
+from allennlp_nef.cli import outputs, program
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
 
 def work(args):
-    with shared.writing(Path({str(tmp_path)!r}, "out")) as draft:
+    with outputs.writing(Path({str(tmp_path)!r}, "out")) as draft:
         draft.write_text("half")
         os.kill(os.getpid(), {int(number)})
 
@@ -302,11 +318,6 @@ program.main()
     assert done.stderr.count("\n") == 1 and f"{tmp_path}/out.partial" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
     assert (tmp_path / "out.partial").read_text() == "half"
-
-
-def test_versions_are_printed(nef, capsys):
-    assert nef("test-install") == 0
-    assert f"allennlp_nef {VERSION}\n" in capsys.readouterr().out
 
 
 def test_packages_are_included(nef, tmp_path, monkeypatch, capsys):

@@ -9,10 +9,12 @@ import pytest
 import torch
 
 from allennlp_nef.archives import load_predictor
-from allennlp_nef.cli.review import add_arguments, review, run
+from allennlp_nef.cli.review import _name_of, add_arguments, review, run
 from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.qe.bitext.reading import read_bitexts
+from allennlp_nef.qe.review.decisions import apply_decisions, read_decisions
 from tests.qe import small_qe
-from tests.qe.review_answers import answer as answer_of
+from tests.qe.review.answers import answer as answer_of
 
 PAIRS = [("the dog barks", "der  Hund bellt"), ("the house", "das Haus"), ("no translation", "")]
 
@@ -60,7 +62,7 @@ def test_a_report_and_a_table_have_what_the_predictor_answers(tsv, archive, tmp_
         assert (item["source"], item["target"]) == (source, target)
         assert item["bad"] == pytest.approx(answer["bad_probabilities"], abs=1e-4)
         assert item["words"] == answer["offsets"]
-    assert content["sentences"][2]["error"] == "there is no translation"
+    assert content["sentences"][2]["error"] == "empty translation"
     assert content["title"] == "a.tsv" and "a.tsv:3" in caplog.text
     rows = [line.split("\t") for line in annotated.read_text("utf-8").splitlines()]
     for row, answer in zip(rows, answers):
@@ -92,13 +94,26 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
     path = write_text("a.xlf", text.format("".join(units)))
     report, annotated = tmp_path / "report.html", tmp_path / "annotated.xlf"
     lines = command(path, "--archive", archive, "--output", report, "--annotated", annotated)
-    assert lines[0] == "2 sentences, 1 with a score"
+    assert lines[0] == "2 segments, 1 scored"
     assert lines[-2:] == [f"wrote {report}", f"wrote {annotated}"]
     first, second = content_of(report)["sentences"]
-    assert (first["name"], first["error"]) == ("unit 1", "there is no translation")
+    assert (first["name"], first["error"]) == ("unit 1", "empty translation")
     assert second["source"] == "the house" and content_of(report)["target_language"] == "de"
     got = annotated.read_text("utf-8")
     assert got.count("<note") == 1 and "<target>das Haus</target><note " in got
+
+
+def line_of(pair):
+    """The answer to the words of a pair, as a line."""
+    source, target = (text.split() for text in pair)
+    answer = answer_of(" ".join(target), *[0.5] * len(target)) if target else {"error": "empty"}
+    return json.dumps({**answer, "source": source, "spans": []}) + "\n"
+
+
+def test_answers_are_used_without_a_model(tsv, write_text, tmp_path):
+    answers = write_text("answers.jsonl", "".join(map(line_of, PAIRS)))
+    figures = review([tsv], answers=answers, output=str(tmp_path / "report.html"))
+    assert (figures["scored"], figures["flagged_words"]) == (2, 5)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +128,20 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
         {"output": "x.html", "answers": "{long}"},
         {"annotated": "x", "answers": "{errors}", "inputs": ["{short}", "{short}"]},
         {"annotated": "x", "answers": "{long}", "inputs": ["{tsv}", "{tsv}"]},
-        {"compare": True, "answers": "{errors}"},
+        *(
+            {"output": "x.html", "answers": "{scored}", **changes}
+            for changes in (
+                {"threshold": 0.95},
+                {"overrides": "{}"},
+                {"batch_size": 1},
+                {"cuda_device": 0},
+                {"trust": True},
+                {"skip_final": True},
+            )
+        ),
+        {"annotated": "x.tsv", "answers": "{scored}", "title": "A title"},
+        {"annotated": "x.tsv", "decisions": "{none}", "checks": False},
+        {"annotated": "x.tsv", "decisions": "{none}", "threshold": 0.5},
     ],
 )
 def test_wrong_options_are_errors(tsv, write_text, options):
@@ -122,11 +150,18 @@ def test_wrong_options_are_errors(tsv, write_text, options):
         "short": write_text("short.jsonl", '{"error": "x"}\n'),
         "long": write_text("long.jsonl", '{"error": "x"}\n' * 4),
         "errors": write_text("errors.jsonl", '{"error": "x"}\n' * 3),
+        "none": write_text("none.jsonl", ""),
+        "scored": write_text("scored.jsonl", "".join(map(line_of, PAIRS))),
     }
     inputs = [path.format(**paths) for path in options.pop("inputs", ["{tsv}"])]
-    texts = {name: value.format(**paths) for name, value in options.items() if name != "compare"}
+    texts = {
+        name: value.format(**paths)
+        for name, value in options.items()
+        if isinstance(value, str) and name != "overrides"
+    }
     with pytest.raises(UserError):
         review(inputs, **{**options, **texts})
+    assert not list(Path().glob("x*"))
 
 
 @pytest.mark.parametrize("output, annotated", [("a.tsv", None), (None, "./a.tsv"), ("b", "b")])
@@ -155,19 +190,56 @@ def test_outputs_replace_neither_inputs_nor_each_other(
         {"expected_bad_share": float("nan")},
         {"alignments": [3]},
         {"hter": "abc"},
+        *({"tags": 3}, {"tokens": None}, {"source": [1]}, {"tokens": ["das", 3]}, {"checks": [3]}),
         {"hter": 10**400},
         {"tags": ["OK", "FOO"]},
         {"spans": [{"start": 0, "end": 3, "text": "das", "probability": 1, "severity": "x\ty"}]},
         {"checks": [{"kind": "number", "start": -5, "end": 3, "message": "a"}]},
     ],
 )
-def test_wrong_answers_are_errors_before_anything_is_written(write_text, tmp_path, changes):
+@pytest.mark.parametrize("has_offsets", [False, True])
+def test_wrong_answers_are_errors_before_anything_is_written(
+    write_text, tmp_path, has_offsets, changes
+):
     good = {**answer_of("das Haus", 0.1, 0.9), "source": ["the", "house"], "spans": []}
+    if not has_offsets:
+        del good["offsets"]
     tsv = write_text("a.tsv", "the house\tdas Haus\n" * 2)
     path = write_text("answers.jsonl", json.dumps(good) + "\n" + json.dumps({**good, **changes}))
-    with pytest.raises(DataFormatError, match=r"(answers\.jsonl|a\.tsv):2: "):
+    with pytest.raises(DataFormatError, match=r"answers\.jsonl:2: "):
         review([tsv], answers=path, annotated=str(tmp_path / "out.tsv"))
     assert not (tmp_path / "out.tsv").exists()
+
+
+def test_answers_to_words_get_positions_in_the_text(write_text, tmp_path):
+    tsv = write_text("a.tsv", "the  house 12\t c  d 13\n")
+    tags = {"tags": ["OK", "BAD", "OK"], "bad_probabilities": [0.1, 0.9, 0.1]}
+    spans = [{"start": 2, "end": 3, "text": "d", "probability": 0.9}]
+    finding = {"kind": "number", "start": 4, "end": 6, "message": "13 is not in the source"}
+    answer = {**answer_of("c d 13", 0.1, 0.9, 0.1), **tags, "spans": spans, "checks": [finding]}
+    answer |= {"source": ["the", "house", "12"], "alignments": [[1, 1]]}
+    del answer["offsets"]
+    answers = write_text("answers.jsonl", json.dumps(answer))
+    annotated, report = tmp_path / "out.tsv", tmp_path / "report.html"
+    review([tsv], answers=answers, annotated=str(annotated), output=str(report))
+    assert annotated.read_text("utf-8").split("\t")[4:6] == ["4", "5"]
+    (item,) = content_of(report)["sentences"]
+    assert item["words"] == [[1, 2], [4, 5], [6, 8]]
+    assert item["source_words"] == [[0, 3], [5, 10], [11, 13]]
+    assert [each[:2] for each in item["checks"]] == [[6, 8]]
+
+
+@pytest.mark.parametrize(
+    "archive, name",
+    [
+        *(("qe-model.tar.gz", "qe-model"), ("runs/qe/model.tar.gz", "qe"), ("runs/qe", "qe")),
+        *(("qe-multilingual", "qe-multilingual"), ("model.tar.gz", "here")),
+    ],
+)
+def test_the_report_names_the_model(tmp_path, monkeypatch, archive, name):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert _name_of(archive) == name
 
 
 def test_several_files_have_one_report_and_a_line_each(archive, write_text, tmp_path):
@@ -184,30 +256,12 @@ def test_several_files_have_one_report_and_a_line_each(archive, write_text, tmp_
         [inputs[2], "2", "1", "2"],
     ]
     names = [item["name"] for item in content_of(report)["sentences"]]
-    assert names == ["a.mt, line 1", "a.mt, line 2", "b.tsv, line 2", "b.tsv, line 3"]
+    assert names == ["line 1", "line 2", "line 2", "line 3"]
     first, second = (
         (copies / name).read_text("utf-8").splitlines() for name in ("a.mt.tsv", "b.tsv")
     )
     assert first[2] == second[1] and first[0] == second[0] and second[2].startswith("x\t\t")
     assert float(first[2].split("\t")[3]) > 0
-
-
-def test_systems_with_the_same_sources_are_compared(archive, write_text):
-    inputs = [
-        write_text("a.tsv", "the dog barks\tder Hund\nthe house\tdas Haus\n"),
-        write_text("b.tsv", "the dog barks\tHund\nthe house\t\n"),
-    ]
-    (line,) = command(*inputs, "--archive", archive, "--compare", "--json")
-    first, second = json.loads(line)["files"]
-    predictor = load_predictor(archive, name="word_qe")
-    for each, target in ((first, "der Hund"), (second, "Hund")):
-        share = predictor.predict("the dog barks", target)["expected_bad_share"]
-        assert each["mean"] == each["low"] == each["high"] == pytest.approx(share)
-        assert (each["compared"], each["score"]) == (1, "expected_bad_share")
-    assert {first["p_value"], second["p_value"]} == {None, 1}
-    other = write_text("c.tsv", "the cat\tdie Katze\n")
-    with pytest.raises(DataFormatError, match=r"c\.tsv:1: "):
-        review([inputs[0], other], archive=archive, compare=True)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +286,7 @@ def test_files_that_cannot_be_used_leave_the_outputs_alone(archive, tmp_path, na
 def test_a_translation_without_words_has_a_score(archive, write_text, tmp_path):
     tsv = write_text("a.tsv", "the house\t<EOS>\n")
     lines = command(tsv, "--archive", archive, "--annotated", tmp_path / "out.tsv")
-    assert lines[0] == "1 sentences, 1 with a score"
+    assert lines[0] == "1 segment, 1 scored"
     assert (tmp_path / "out.tsv").read_text().split("\t")[3] == "1.0000"
 
 
@@ -269,9 +323,56 @@ def test_decisions_return_to_the_file_and_to_a_new_report(
     assert "reviewed" not in second and third["reviewed"]["decision"] == "reject"
 
 
+def decisions_for(*files):
+    """A rejection of the first line of each file."""
+    return [{**decision_of(1, "reject", file or "no file"), "file": file} for file in files]
+
+
+@pytest.mark.parametrize(
+    "files, inputs, expected",
+    [
+        # By file: the notes of its first line.
+        (["a.tsv", "b.tsv"], ["a.tsv"], (["a.tsv"], 0, 1)),
+        (["a.tsv", "b.tsv"], ["b.tsv"], (["b.tsv"], 0, 1)),
+        (["b.tsv"], ["a.tsv", "b.tsv"], (["", "b.tsv"], 0, 0)),
+        (["b.tsv", "a.tsv"], ["a.tsv", "b.tsv"], (["a.tsv", "b.tsv"], 0, 0)),
+        (["old.tsv"], ["a.tsv"], (["old.tsv"], 0, 0)),
+        ([""], ["a.tsv"], (["no file"], 0, 0)),
+        (["", "b.tsv"], ["b.tsv"], (["b.tsv"], 1, 0)),
+        (["x/a.tsv", "y/a.tsv"], ["x/a.tsv", "y/a.tsv"], (["x/a.tsv", "y/a.tsv"], 0, 0)),
+        (["x/a.tsv", "y/a.tsv"], ["y/a.tsv"], (["y/a.tsv"], 0, 1)),
+    ],
+)
+def test_decisions_are_for_their_files(tmp_path, monkeypatch, files, inputs, expected):
+    monkeypatch.chdir(tmp_path)
+    for name in inputs:
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("the dog barks\tder  Hund bellt\n", encoding="utf-8")
+    Path("d.jsonl").write_text("\n".join(map(json.dumps, decisions_for(*files))), encoding="utf-8")
+    if len({Path(name).name for name in inputs}) < len(inputs):
+        bitexts = read_bitexts(inputs)
+        outdated, others = map(len, apply_decisions(read_decisions("d.jsonl"), bitexts))
+        notes = [bitext.segments[0].note for bitext in bitexts]
+    else:
+        target = "copy.tsv" if len(inputs) == 1 else "copies"
+        figures = review(inputs, decisions="d.jsonl", annotated=target)
+        outdated, others = len(figures["outdated"]), figures["other_files"]
+        copies = [Path("copy.tsv")] if len(inputs) == 1 else [Path("copies") / x for x in inputs]
+        notes = [copy.read_text("utf-8").strip("\n").split("\t")[-1] for copy in copies]
+    assert (notes, outdated, others) == expected
+
+
 @pytest.mark.parametrize(
     "changes",
-    [{"id": 3}, {"decision": "maybe"}, {"note": None}, {"spans": [{"start": 0, "end": 99}]}, {}],
+    [
+        {"id": 3},
+        {"file": 3},
+        {"decision": ["accept"]},
+        {"decision": "maybe"},
+        {"note": None},
+        {"spans": [{"start": 0, "end": 99}]},
+        {},
+    ],
 )
 def test_wrong_decisions_are_errors_with_their_line(tsv, write_text, tmp_path, changes):
     first = decision_of(1, "accept", spans=[])

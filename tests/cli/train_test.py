@@ -79,13 +79,6 @@ def test_a_dry_run_prints_the_sizes_of_the_vocabulary(nef, tmp_path, small, caps
     assert "\n  labels: 9\n" in capsys.readouterr().err
 
 
-def test_learning_rates_are_plotted(nef, tmp_path, small):
-    pytest.importorskip("matplotlib")
-    config, run = "training_configs/ner_nef_f_crf_5.jsonnet", tmp_path / "run"
-    assert nef("find-lr", config, "-s", run, "--num-batches", 11, *small(sentences=20)) == 0
-    assert (run / "lr-losses.png").stat().st_size
-
-
 def test_an_archive_does_not_need_pretrained_vectors(allennlp, tmp_path):
     vectors, run = tmp_path / "vectors.txt", tmp_path / "run"
     vectors.write_text("Zanzibar 0.25 0.5 0.75\n", encoding="utf-8")

@@ -1,48 +1,123 @@
-"""The indexer of affixes and cases of words."""
+"""The token indexer and the token embedder `affixes`."""
 
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.data import Instance, Token, TokenIndexer
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
-from hypothesis import given
-from hypothesis import strategies as st
+from allennlp.models import Model
+from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_nef.data.affixes import CASES, case_of
-from tests.data.reader_files import PROPERTY
+from allennlp_nef.data.affixes import AffixesEmbedder, AffixesIndexer
 from tests.small_batches import batch_of
+
+WORDS = ["tagging", "taggers", "the", "a", "A4", "EU", "Word", "\U00020000e\u0301", "."]
+SENTENCES = [["tagging", "the", "unseen", "a", "."], ["EU"], ["Word", "A4", "\U00020000e\u0301"]]
+
+
+def instances(sentences, **options):
+    indexer = TokenIndexer.from_params(Params({"type": "affixes", **options}))
+    return [Instance({"tokens": TextField(list(map(Token, s)), {"a": indexer})}) for s in sentences]
+
+
+def vocabulary(words=WORDS, **options):
+    return Vocabulary.from_instances(instances([words], **options))
+
+
+def tensors_of(sentences, vocab, **options):
+    batch, _ = batch_of(instances(sentences, **options), vocab)
+    return batch["tokens"]["a"]
+
+
+def make(vocab, **options):
+    torch.manual_seed(0)
+    return TokenEmbedder.from_params(Params({"type": "affixes", **options}), vocab=vocab)
+
+
+def expected_vector(embedder, vocab, word, max_length=4, namespace="affixes"):
+    """One affix after the other."""
+    sides = []
+    for side in ("prefix", "suffix"):
+        rows = []
+        for length in range(1, max_length + 1):
+            affix = word[:length] if side == "prefix" else word[-length:]
+            row = vocab.get_token_index(affix, f"{namespace}_{side}_{length}")
+            rows.append(getattr(embedder, f"{side}_tables")[length - 1].weight[row])
+        sides.append(sum(rows))
+    return torch.cat(sides)
 
 
 @pytest.mark.parametrize(
-    "case, words",
+    "indexer, embedder",
     [
-        ("lower", "a word jean-paul l' straße ñandú e\u0301te\u0301 d.c."),
-        ("upper", "EU U.S. ÉTÉ GROSSE E\u0301TE\u0301 AT&T ΕΕ"),
-        ("capitalized", "A É E\u0301 A. Word Éte\u0301 Mc- \u01c5ep Ünder"),
-        ("mixed", "McDonald iPhone eBay Jean-Paul O'Neill 'Tis aB ABc"),
-        ("number", "1 1,000.5 -3 10% 1\xa0000 ١٢ (2) ²"),
-        ("alphanumeric", "A4 1st mp3 2中 x-1 1990s"),
-        ("other", " . -- ... \u4e2d\u6587 \u0639\u0631\u0628\u064a \U00020000 \U0001f600"),
+        ({}, {}),
+        ({"max_length": 1}, {"max_length": 1, "embedding_dim": 3}),
+        ({"max_length": 6, "namespace": "x"}, {"max_length": 6, "namespace": "x"}),
     ],
+    ids=str,
 )
-def test_case_of_a_word(case, words):
-    assert {case_of(word) for word in words.split(" ")} == {case}
+def test_vectors_are_sums_over_the_affixes_of_each_word(indexer, embedder):
+    vocab = vocabulary(**indexer)
+    module = make(vocab, **embedder)
+    assert isinstance(module, AffixesEmbedder)
+    vectors = module(**tensors_of(SENTENCES, vocab, **indexer))
+    width = 2 * embedder.get("embedding_dim", 50)
+    assert module.get_output_dim() == width
+    assert vectors.shape == (3, 5, width)
+    for row, words in enumerate(SENTENCES):
+        for column, word in enumerate(words):
+            expected = expected_vector(module, vocab, word, **indexer)
+            torch.testing.assert_close(vectors[row, column], expected)
+    vectors.sum().backward()
+    assert all(p.grad is not None for p in module.parameters())
 
 
-@PROPERTY
-@given(st.text())
-def test_any_text_has_a_case(word):
-    assert case_of(word) in CASES
+def test_an_extended_vocabulary_keeps_the_rows_of_known_affixes():
+    vocab = vocabulary()
+
+    class Embeds(Model):
+        def __init__(self):
+            super().__init__(vocab)
+            self.embedder = make(vocab, embedding_dim=3)
+
+    model = Embeds()
+    before = model.embedder(**tensors_of(SENTENCES, vocab)).detach()
+    vocab.extend_from_instances(instances([["bagging", "Tokyo", "unseen"]]))
+    model.extend_embedder_vocab()
+    after = model.embedder(**tensors_of(SENTENCES, vocab))
+    known = torch.ones(3, 5, dtype=torch.bool)
+    known[0, 2] = False  # "unseen" is known now
+    assert torch.equal(after[known], before[known])
+    assert not torch.equal(after[~known], before[~known])
+    vector = model.embedder(**tensors_of([["bagging"]], vocab))[0, 0]
+    torch.testing.assert_close(vector, expected_vector(model.embedder, vocab, "bagging"))
+
+
+@pytest.mark.parametrize("indexer, embedder", [(4, 3), (3, 4)])
+def test_another_max_length_than_the_indexer_is_an_error(indexer, embedder):
+    with pytest.raises(ConfigurationError, match="max_length"):
+        make(vocabulary(max_length=indexer), max_length=embedder)
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 2.0])
+@pytest.mark.parametrize("option", ["max_length", "embedding_dim"])
+def test_a_bad_option_is_an_error_that_names_it(option, value):
+    with pytest.raises(ConfigurationError, match=option):
+        AffixesEmbedder(Vocabulary(), **{option: value})
+    if option == "max_length":
+        with pytest.raises(ConfigurationError, match=option):
+            AffixesIndexer(max_length=value)
 
 
 @pytest.mark.parametrize("sentences", [[[]], [[], []], [["a"], []], [["ab", "x"], ["c"]]])
 def test_padding_is_0(sentences):
-    indexer = TokenIndexer.from_params(Params({"type": "affixes", "case": True}))
+    indexer = TokenIndexer.from_params(Params({"type": "affixes"}))
     fields = [TextField([Token(word) for word in words], {"a": indexer}) for words in sentences]
     batch, _ = batch_of([Instance({"tokens": field}) for field in fields])
     tensors = batch["tokens"]["a"]
-    for name, sizes in {"prefixes": [4], "suffixes": [4], "case": []}.items():
+    for name in ("prefixes", "suffixes"):
         assert tensors[name].dtype is torch.long
-        assert tensors[name].shape == (len(sentences), max(map(len, sentences)), *sizes)
+        assert tensors[name].shape == (len(sentences), max(map(len, sentences)), 4)
         for row, words in zip(tensors[name], sentences):
             assert (row[: len(words)] > 0).all() and (row[len(words) :] == 0).all()

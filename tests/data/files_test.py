@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from allennlp_nef.data.files import (
     data_paths,
-    find_words,
     parse_lines,
     read_lines,
     read_objects,
 )
+from allennlp_nef.data.sentence import find_words
 from allennlp_nef.errors import DataFormatError
 from tests.data.reader_files import PROPERTY, line_of
 

@@ -194,7 +194,7 @@ def test_part_that_cannot_be_exported_is_refused(transformer, change):
         ExportableTagger(model)
 
 
-@pytest.mark.parametrize("name", ["affixes with case", "qe with crf"])
+@pytest.mark.parametrize("name", ["start tokens", "qe with crf"])
 def test_indexer_and_head_that_cannot_be_exported_are_refused(transformer, tmp_path, name):
     with pytest.raises(UserError):
         write_folder(tagger_of(name, transformer)[0], tmp_path / "folder")

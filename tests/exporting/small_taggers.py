@@ -53,7 +53,10 @@ TAGGERS = {
         },
     ),
     # Not to be exported.
-    "affixes with case": ("ner_nef_f_crf_5", {"dataset_reader.token_indexers.affixes.case": True}),
+    "start tokens": (
+        "ner_nef_f_crf_5",
+        {"dataset_reader.token_indexers.tokens.start_tokens": ["<s>"]},
+    ),
     "qe with crf": ("qe_nef_f", {"model.tag_head": {"type": "crf"}}),
 }
 

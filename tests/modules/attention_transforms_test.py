@@ -53,7 +53,10 @@ def test_scores_are_adjusted_by_temperature_and_coverage_penalty(name):
 
 @pytest.mark.parametrize(
     "option, value",
-    [*(("temperature", value) for value in (0.0, math.nan, math.inf)), ("coverage_penalty", -0.5)],
+    [
+        *(("temperature", value) for value in (0.0, math.nan, math.inf)),
+        *(("coverage_penalty", value) for value in (-0.5, math.nan, math.inf)),
+    ],
 )
 def test_option_out_of_range_is_an_error(option, value):
     with pytest.raises(ConfigurationError, match=option):

@@ -201,6 +201,16 @@ def test_infeasible_bounds_are_an_error(attend, bounds):
 
 
 @both
+def test_bounds_may_be_integers_but_scores_may_not(attend):
+    z = torch.tensor([0.5, 1.0, -2.0])
+    bounds = torch.tensor([1, 1, 0])
+    assert torch.equal(attend(z, bounds), attend(z, bounds.float()))
+    assert torch.equal(attend(z, bounds.bool()), attend(z, bounds.float()))
+    with pytest.raises(ValueError):
+        attend(z.long(), bounds.float())
+
+
+@both
 @pytest.mark.parametrize("dtype, length", [(torch.float32, 1000), (torch.bfloat16, 100)])
 def test_bounds_may_miss_one_by_rounding_only(attend, dtype, length):
     z = torch.zeros(length, dtype=dtype)

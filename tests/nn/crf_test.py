@@ -8,19 +8,26 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allennlp_nef.nn import crf
 from allennlp_nef.nn.crf import (
     FORBIDDEN,
     LinearChain,
     log_likelihood,
     log_partition,
-    marginals,
-    next_marginals,
     score,
     viterbi,
 )
 from tests import oracles
 
 LENGTHS = [5, 1, 0, 3, 2, 4]
+
+
+def marginals(emissions, mask, chain):
+    return crf.marginals(emissions, mask, chain, torch.zeros_like(mask, dtype=int))[0]
+
+
+def next_marginals(emissions, mask, chain, tags):
+    return crf.marginals(emissions, mask, chain, tags)[1]
 
 
 def make_chain(tags, seed=0, constrained=False):

@@ -1,7 +1,5 @@
 """The recursion of the sketches. `neural_easy_first_test.py` compares it with Algorithm 2 in loops."""
 
-import math
-
 import pytest
 import torch
 from torch.autograd import gradcheck
@@ -25,9 +23,11 @@ def problem(lengths, dtype=torch.float64, tokens=None):
     return [tensor.requires_grad_() for tensor in tensors], mask
 
 
-def run(inputs, mask, single, transform, max_steps=99, **options):
-    num_steps = min(max_steps, int(mask.sum(-1).max()))
-    return sketch(*inputs, transform, mask, num_steps, CONTEXT_SIZE, single, **options)
+def run(inputs, mask, single, transform, max_steps=99, active=None, **options):
+    """The attention and the sketches of all steps: (batch, steps, ...) each."""
+    active = active or [len(mask)] * min(max_steps, int(mask.sum(-1).max()))
+    steps = sketch(*inputs, transform, mask, active, CONTEXT_SIZE, single, **options)
+    return [torch.stack(each, 1) for each in zip(*steps)]
 
 
 @both_forms
@@ -40,25 +40,26 @@ def test_gradients_are_those_of_finite_differences(single, transform, lengths, m
     inputs, mask = problem(lengths)
 
     def results(*inputs):
-        found = run(inputs, mask, single, transform, max_steps, trace=True)
-        return found.sketches, found.attention, found.history
+        return run(inputs, mask, single, transform, max_steps)
 
     assert gradcheck(results, inputs, fast_mode=True)
 
 
 @both_forms
-def test_a_trace_has_the_sketches_of_all_steps(single):
-    lengths = [7, 1, 4, 0, 6]
+def test_steps_do_not_depend_on_their_number_or_on_finished_sentences(single):
+    lengths = [7, 6, 4, 1, 0]
     inputs, mask = problem(lengths)
     transform = ConstrainedSoftmaxTransform()
-    found = run(inputs, mask, single, transform, trace=True)
-    torch.testing.assert_close(found.sketches, run(inputs, mask, single, transform).sketches)
-    assert found.history.shape == (5, 7, 8, SKETCH_DIM)
+    attention, sketches = run(inputs, mask, single, transform)
+    assert sketches.shape == (5, 7, 8, SKETCH_DIM)
     for steps in range(1, 8):
-        expected = run(inputs, mask, single, transform, steps).sketches
-        torch.testing.assert_close(found.history[:, steps - 1], expected)
-    for attention, length in zip(found.attention, lengths):
-        assert (attention[length:] == 0).all()
+        _, expected = run(inputs, mask, single, transform, steps)
+        torch.testing.assert_close(sketches[:, :steps], expected)
+    for weights, length in zip(attention, lengths):
+        assert (weights[length:] == 0).all()
+    active = [sum(length > step for length in lengths) for step in range(7)]
+    without_finished = run(inputs, mask, single, transform, active=active)
+    torch.testing.assert_close(without_finished, [attention, sketches])
 
 
 @both_forms
@@ -68,7 +69,7 @@ def test_bfloat16_has_the_error_of_rounding(single):
     for dtype in (torch.bfloat16, torch.float64):
         inputs, mask = problem([9, 5, 1], torch.bfloat16)
         inputs = [x.detach().to(dtype).requires_grad_() for x in inputs]
-        sketches = run(inputs, mask, single, transform, 4).sketches
+        sketches = run(inputs, mask, single, transform, 4)[1][:, -1]
         sketches.square().sum().backward()
         results.append([sketches, *(x.grad for x in inputs)])
     for low, exact in zip(*results):
@@ -78,12 +79,10 @@ def test_bfloat16_has_the_error_of_rounding(single):
 
 @both_forms
 def test_tag_scores_are_those_of_the_updates_of_each_sentence(single):
-    """They come without gradient."""
     inputs, mask = problem([1, 4, 2])
 
     def score_updates(updates):
-        assert not updates.requires_grad
-        return updates.sum(-1)
+        return updates.detach().tanh().sum(-1)
 
     class ByTagScore(ConstrainedSoftmaxTransform):
         def adjusted_scores(self, scores, state):
@@ -93,22 +92,9 @@ def test_tag_scores_are_those_of_the_updates_of_each_sentence(single):
                 torch.testing.assert_close(tag_scores, updates.sum(-1))
             return super().adjusted_scores(scores, state) + tag_scores
 
-    found = run(inputs, mask, single, ByTagScore(), score_updates=score_updates)
-    found.sketches.sum().backward()
+    _, sketches = run(inputs, mask, single, ByTagScore(), score_updates=score_updates)
+    sketches[:, -1].sum().backward()
     assert all(x.grad.isfinite().all() for x in inputs)
-
-
-@both_forms
-def test_gradients_in_padding_have_no_effect(single):
-    gradient = torch.randn(2, 5, SKETCH_DIM, dtype=torch.float64)
-    gradients = []
-    for junk in (0.0, math.nan):
-        inputs, mask = problem([4, 2])
-        sketches = run(inputs, mask, single, ConstrainedSoftmaxTransform()).sketches
-        sketches.backward(gradient.masked_fill(~mask.unsqueeze(-1), junk))
-        gradients.append([x.grad for x in inputs])
-    for one, other in zip(*gradients):
-        assert torch.equal(one, other)
 
 
 def test_windows_go_from_left_to_right():

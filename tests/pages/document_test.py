@@ -30,16 +30,16 @@ class Page(HTMLParser):
 
 
 def test_the_page_holds_the_data_without_markup():
-    models = [{"sentences": [{"tokens": [ODD]}], "description": {ODD: None}}]
-    (attributes, data), (_, scripts) = Page(page_of(models)).of("script")
+    content = {"description": {ODD: None}, "sentences": [{"tokens": [ODD]}]}
+    (attributes, data), (_, scripts) = Page(page_of(**content)).of("script")
     assert attributes == {"type": "application/json", "id": "page-data"}
     assert data.isascii() and not set("<>&") & set(data)
-    assert json.loads(data) == {"models": models}
+    assert json.loads(data) == content
     assert "const Replay = " in scripts
 
 
 def test_the_page_refers_to_no_other_file():
-    text = page_of([])
+    text = page_of({}, [])
     page = Page(text)
     (policy,) = (meta["content"] for meta, _ in page.of("meta") if "http-equiv" in meta)
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-")
@@ -57,5 +57,5 @@ def test_a_notebook_shows_the_page_in_a_frame():
     assert (tag, attributes["sandbox"]) == ("iframe", "allow-scripts")
     page = Page(attributes["srcdoc"])
     assert not page.of("img")
-    (model,) = json.loads(page.of("script")[0][1])["models"]
-    assert model == {"description": DESCRIPTION, "sentences": [answer]}
+    content = json.loads(page.of("script")[0][1])
+    assert content == {"description": DESCRIPTION, "sentences": [answer]}

@@ -89,27 +89,24 @@ def test_the_replay_in_one_file(page, tmp_path):
 
     words = ["الرجل", MARKUP, "الشاي"]
     steps = [[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]]
-    answer = answer_of(words, steps, ["NVP", "NNP"], gold="NNV")
+    answer = answer_of(words, steps, ["NVP", "NNP"], gold=[None, "N", "V"])
     path = tmp_path / "page.html"
-    models = [{"description": DESCRIPTION, "sentences": [answer, answer]}] * 2
-    path.write_text(page_of(models), encoding="utf-8")
+    path.write_text(page_of(DESCRIPTION, [answer, answer]), encoding="utf-8")
     page.open(path.as_uri())
     page.wait_until("document.querySelector('.heat')")
-    section = "section:first-of-type"
-    assert page.texts(f"{section} .chip .word") == words and page.driver.title != "run"
-    assert page.texts(f"{section} .chip.wrong .gold") == ["gold V"]
+    assert page.texts(".chip .word") == words and page.driver.title != "run"
+    assert page.texts(".chip.wrong .gold") == ["gold V"]
     assert "Step 2 of 2: most attention on “\u2068الشاي\u2069” (0.70)" in page.one(".status").text
-    # A step that is chosen in one model is shown for both.
-    page.one(f"{section} .heat tbody tr").click()
-    assert page.texts(".chip .tag") == ["N", "V", "P"] * 2
-    assert len(page.texts("[aria-current=step]")) == 2
+    page.one(".heat tbody tr").click()
+    assert page.texts(".chip .tag") == ["N", "V", "P"]
+    assert len(page.texts("[aria-current=step]")) == 1
     # The left arrow goes to the next word of a text that is read from right to left.
     page.run("document.querySelector('.chip').focus()")
     page.press(Keys.ARROW_LEFT)
     assert page.run("return document.activeElement.querySelector('.word').textContent") == MARKUP
-    assert page.texts(f"{section} .heat thead .lit") == [MARKUP]
-    page.one(f"{section} .play").click()
+    assert page.texts(".heat thead .lit") == [MARKUP]
+    page.one(".play").click()
     page.wait_until("document.querySelector('.status').textContent.startsWith('Step 2')")
-    assert page.texts(f"{section} .chip .tag") == ["N", "N", "P"]
+    assert page.texts(".chip .tag") == ["N", "N", "P"]
     page.set("#sentence", "1")
-    assert page.texts(f"{section} .heat thead .word") == words
+    assert page.texts(".heat thead .word") == words

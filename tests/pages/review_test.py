@@ -6,10 +6,10 @@ import pytest
 
 from allennlp_nef.cli.review import review
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
-from allennlp_nef.qe.bitext import Bitext, SegmentPair, read_bitext
+from allennlp_nef.qe.bitext.reading import read_bitext
 from allennlp_nef.qe.reader import WmtWordQeReader
-from allennlp_nef.qe.report import report_page
-from tests.qe.review_answers import answer
+from allennlp_nef.qe.review.report import report_page
+from tests.qe.review.answers import answer, bitext_of
 
 pytestmark = pytest.mark.browser
 HTML = "<b>x</b></script><script>document.title='run'</script> &amp;"
@@ -21,7 +21,7 @@ SENTENCES = [
     (HTML, HTML, answer(HTML, 0.3, 0.45)),
     ("he drinks", "الرجل يشرب الشاي", answer("الرجل يشرب الشاي", 0.1, 0.8, 0.2)),
     ("he drinks tea", "他喝茶 😀 。", answer("他喝茶 😀 。", 0.6, 0.1, 0.1)),
-    ("no translation", "", {"error": "there is no translation"}),
+    ("no translation", "", {"error": "empty translation"}),
 ]
 
 
@@ -31,12 +31,9 @@ def open_report(page, tmp_path):
     path = tmp_path / "report.html"
 
     def open_report(sentences=SENTENCES, width=1100, bitext=None, answers=None):
-        pairs = [
-            SegmentPair(f"line {n}", f"a.mt:{n}", source, target)
-            for n, (source, target, _) in enumerate(sentences, 1)
-        ]
+        pairs = [(source, target) for source, target, _ in sentences]
         answers = answers or [each for *_, each in sentences]
-        text = report_page("a <b>", bitext or Bitext(pairs, "en", "de"), answers)
+        text = report_page("a <b>", [bitext or bitext_of(*pairs, path="a.mt")], answers)
         path.write_text(text, encoding="utf-8")
         page.open(path.as_uri(), width)
         page.run("localStorage.clear(); location.reload()")
@@ -70,7 +67,7 @@ def test_sentences_are_sorted_by_risk_marked_and_filtered(open_report):
     assert page.texts(".card h3") == ["Line 6", "Line 2", "Line 3", "Line 4", "Line 5", "Line 1"]
     marks = ["rote Tasse BAD 0.70", "&amp; BAD 0.45", "يشرب BAD 0.80", "他喝茶 BAD 0.60"]
     assert page.texts(".bad") == marks
-    assert page.texts(".card .note") == ["No score: there is no translation"]
+    assert page.texts(".card .note") == ["No score: empty translation"]
     assert page.driver.title == page.one("h1").text == "a <b>"
     assert page.run("return document.querySelectorAll('.card b, .card script').length") == 0
     assert page.texts("[data-sentence='4'] .target-text .word") == ["他喝茶", "😀", "。"]
@@ -120,6 +117,49 @@ def test_keys_decide_and_progress_and_exports_have_it(open_report):
     page.run("document.querySelector('.card').focus()")
     page.press("u")
     assert page.one(".done").text == "1 of 6 sentences · 1 accepted · 0 rejected"
+
+
+def test_a_note_goes_to_the_sentence_that_was_just_decided(open_report):
+    from selenium.webdriver.common.keys import Keys
+
+    page = open_report()
+    page.press("n", "n", "r", "m")
+    page.press("wrong verb", Keys.ESCAPE)
+    assert focused(page) == "Line 3" and page.texts("[data-sentence='1'] p.own-note") == [
+        "wrong verb"
+    ]
+    page.press("a", "u")
+    assert focused(page) == "Line 3"
+    page.press("m")
+    page.press("later", Keys.ESCAPE)
+    rejected, noted = map(json.loads, exported(page).splitlines())
+    assert (rejected["id"], rejected["note"]) == ("line 2", "wrong verb")
+    assert (noted["id"], noted["decision"], noted["note"]) == ("line 3", None, "later")
+
+
+def test_names_of_files_are_shown_as_they_are(page, tmp_path):
+    path = tmp_path / "report.html"
+    bitexts = [bitext_of(("a", "b"), path=name) for name in ("x/first.tsv", "second.po")]
+    path.write_text(report_page("a", bitexts, [answer("b", 0.1)] * 2), encoding="utf-8")
+    page.open(path.as_uri(), 1100)
+    page.wait_until("document.querySelector('.card h3')")
+    assert page.texts(".card h3") == ["second.po, line 1", "first.tsv, line 1"]
+    page.press("n", "a", "a")
+    made = map(json.loads, exported(page).splitlines())
+    assert {(each["file"], each["id"]) for each in made} == {
+        ("first.tsv", "line 1"),
+        ("second.po", "line 1"),
+    }
+
+
+def test_answers_with_several_thresholds_are_shown_as_they_are(open_report):
+    sentences = [
+        ("a", "b", answer("b", 0.2, tags=["BAD"], threshold=0.1)),
+        ("a", "c", answer("c", 0.3)),
+    ]
+    page = open_report(sentences)
+    assert page.texts(".bad") == ["b BAD 0.20"]
+    assert page.one(".threshold output").text.startswith("the answers' tags. ")
 
 
 def test_a_large_report_draws_what_is_near_and_follows_the_threshold(open_report):
@@ -176,7 +216,7 @@ def test_a_decision_returns_to_the_file_and_becomes_training_data(open_report, t
         encoding="utf-8",
     )
     answers = [
-        answer("das Haus .", 0.9, 0.2, 0.1),
+        answer("das Haus .", 0.9, 0.2, 0.1, offsets=[(0, 3), (4, 8), (8, 9)]),
         answer("eine rote Tasse", 0.1, 0.2, 0.6),
         {"error": "too long"},
     ]

@@ -129,7 +129,7 @@ class TestLines:
 
 
 class TestErrors:
-    def test_invalid_requests_are_answered_with_an_error_in_their_place(self, predictor, caplog):
+    def test_invalid_requests_are_answered_with_an_error_in_their_place(self, predictor):
         requests = [GOOD[0], {"x": "a"}, GOOD[1], {"id": 7, "sentence": ""}, {"id": 8, **GOOD[2]}]
         answers = predictor_of(on_error="skip", batch_size=2).predict_batch_json(requests)
         assert answers[1].keys() == {"error"} and answers[1]["error"].startswith("item 1: ")
@@ -137,7 +137,6 @@ class TestErrors:
         assert [answers[i]["tags"] for i in (0, 2, 4)] == [
             predictor.predict_json(request)["tags"] for request in GOOD
         ]
-        assert len([each for each in caplog.messages if "skipped" in each]) == 2
 
     def test_an_invalid_request_costs_no_further_call_of_the_model(self, monkeypatch):
         predictor = predictor_of(on_error="skip", batch_size=2)
@@ -195,8 +194,8 @@ class TestBatches:
         reader = train("ner")[1]
         items = [Item(reader.text_to_instance(["a"] * length), options) for length in lengths]
         batches = list(batches_of(items, batch_size, needs_square_memory))
-        assert sorted(index for batch in batches for index in batch) == [*range(len(items))]
-        return [[lengths[index] for index in batch] for batch in batches]
+        assert sorted(id(item) for batch in batches for item in batch) == sorted(map(id, items))
+        return [[item.num_tokens for item in batch] for batch in batches]
 
     def test_sentences_of_similar_length_share_a_batch(self):
         assert self.sizes() == []
@@ -216,4 +215,4 @@ class TestBatches:
         reader = train("ner")[1]
         traced = [{}, {"attention": True}, {}]
         items = [Item(reader.text_to_instance(["a", "b"]), options) for options in traced]
-        assert list(batches_of(items, 4)) == [[0, 2], [1]]
+        assert list(batches_of(items, 4)) == [[items[0], items[2]], [items[1]]]

@@ -6,9 +6,7 @@ import json
 import pytest
 
 from allennlp_nef.errors import DataFormatError, UserError
-from allennlp_nef.qe.bitext import read_bitext, read_bitexts, writer_of
-from allennlp_nef.qe.bitext.segments import UNSCORED
-from allennlp_nef.qe.review_decisions import Decision, match_decisions
+from allennlp_nef.qe.bitext.reading import read_bitext, read_bitexts, writer_of
 
 etree = pytest.importorskip("lxml.etree", reason="needs the extra xliff")
 
@@ -65,13 +63,18 @@ def annotate(tmp_path):
 
 
 def pairs(bitext):
-    return [(segment.name, segment.source, segment.target) for segment in bitext.segments]
+    return [(segment.name, *segment.texts) for segment in bitext.segments]
 
 
 def answer(segment, *words):
     """An answer with an error at each of some words."""
     spans = [
-        {"start": segment.target.index(word), "text": word, "severity": "major", "probability": 0.9}
+        {
+            "start": segment.target.text.index(word),
+            "text": word,
+            "severity": "major",
+            "probability": 0.9,
+        }
         for word in words
     ]
     spans = [{**span, "end": span["start"] + len(span["text"])} for span in spans]
@@ -219,7 +222,8 @@ class TestXliff1:
 
     def test_a_unit_without_texts_can_have_a_note(self, read, annotate):
         bitext = read("a.xlf", trans_unit("<note>a</note>"))
-        text = annotate(bitext, reviewed(bitext.segments[0], "reject", "a\x07b").add_to(UNSCORED))
+        review(bitext.segments[0], "reject", "a\x07b")
+        text = annotate(bitext, None)
         assert [note.text for note in etree.fromstring(text).iter("note")] == ["rejected: a b", "a"]
 
     def test_names_are_unique_without_the_state(self, read):
@@ -384,8 +388,8 @@ class TestTmx:
         double = TMX.replace('"fr"', '"DE"')
         bitext = read("a.tmx", double, None, "de")
         first, second = bitext.segments
-        assert "de" in first.problem and first.place.endswith("a.tmx:2")
-        assert (second.source, second.problem) == ("only", "there is no translation")
+        assert "de" in first.error and first.place.endswith("a.tmx:2")
+        assert (second.source.text, second.error) == ("only", "empty translation")
         assert annotate(bitext, {"error": "a"}, {"error": "b"}).decode().count("<prop") == 0
 
     def test_scores_are_properties_of_translations(self, read, annotate):
@@ -411,7 +415,7 @@ class TestTables:
         "name, text, expected",
         [
             ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n',
-             'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\r\n\r\n"x\ty\t\t\t\t\t\t\t\t\r\n'),
+             'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\r\n\r\n"x\ty\t\t\t\t\t\t\t\t\n'),
             ("a.tsv", "\ufeffid\tTarget\tsource\n1\tc d\ta b\n2\ty\tx",
              f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\n"
              "2\ty\tx\t\t\t\t\t\t\t\t\n"),
@@ -421,7 +425,7 @@ class TestTables:
     def test_tables_come_back_with_columns(self, read, annotate, name, text, expected):
         bitext = read(name, text)
         first, second = bitext.segments
-        assert (first.target.strip(), second.target) == ("c d", "y")
+        assert (first.target.text.strip(), second.target.text) == ("c d", "y")
         assert annotate(bitext, answer(first, "d"), {"error": "none"}).decode() == expected
 
     def test_a_sentence_without_errors_has_the_cells_of_wmt(self, read, annotate):
@@ -439,6 +443,10 @@ class TestTables:
             "source_segment\ttgt",
             "Source (en)\tTarget [de]",
             "en\tDE",
+            "source_en\ttarget_de",
+            "English source\tGerman translation",
+            "text_en\ttext_de",
+            "SOURCE SEGMENT\tMachine translation",
             "src\tPE",
         ],
     )
@@ -451,6 +459,7 @@ class TestTables:
     @pytest.mark.parametrize(
         "name, text",
         [
+            ("a.tsv", "English\tde-DE\na\tb\nc\td\n"),
             ("a.tsv", "a\tb\nc\td\n"),
             ("a.tsv", "id\ttarget\tsource\tx\n1\tb\ta\ty\n2\td\tc\tz\n"),
             ("a.csv", '"a;x";b\nc;d, e\n'),
@@ -465,11 +474,135 @@ class TestTables:
     def test_scores_of_an_earlier_review_are_replaced(self, read, annotate, name, text):
         bitext = read(name, text)
         (before, after), none = bitext.segments, {"error": "none"}
-        first = annotate(bitext, answer(before, before.target), none).decode()
+        first = annotate(bitext, answer(before, before.target.text), none).decode()
         again = read(name, first)
         assert [each[1:] for each in pairs(again)] == [each[1:] for each in pairs(bitext)]
-        assert annotate(again, answer(before, before.target), none).decode() == first
+        assert annotate(again, answer(before, before.target.text), none).decode() == first
         assert first != annotate(again, none, answer(after)).decode()
+
+
+NAMES = [
+    ("English\tGerman", (), ("en", "de")),
+    ("en-US\tde-DE", (), ("en", "de")),
+    ("en-US\tde-DE", ("en", "de"), ("en", "de")),
+    ("English\tDeutsch", ("en", "de-AT"), ("en", "de")),
+    ("Deutsch (Schweiz)\tEnglish text", ("de", "en"), ("de", "en")),
+    ("Source\tGerman", (), (None, "de")),
+    ("French [FR]\tTranslation", (), ("fr", None)),
+    ("[hi]\tहिन्दी", ("hi", None), None),
+    ("tlh\tGerman", ("tlh", "de"), ("tlh", "de")),
+    ("hindi\t中文", (), ("hi", "zh")),
+    ("es-US\ten-US", ("es-US", "en-US"), ("es", "en")),
+    ("en-GB\ten-US", ("en-GB", "en-US"), ("en", "en")),
+]
+
+
+@pytest.mark.parametrize("name, delimiter", [("a.tsv", "\t"), ("a.csv", ";"), ("a.csv", ",")])
+@pytest.mark.parametrize("names, options, languages", [row for row in NAMES if row[2]])
+def test_columns_can_be_named_by_languages(read, name, delimiter, names, options, languages):
+    text = f"{names}\nthe house\tdas Haus\n".replace("\t", delimiter)
+    bitext = read(name, text, *options)
+    assert pairs(bitext) == [("line 2", "the house", "das Haus")]
+    given = tuple(option or own for option, own in zip(options or (None, None), languages))
+    assert (bitext.source_language, bitext.target_language) == given
+
+
+def test_given_languages_choose_the_columns(read):
+    text = "id\tde\ten-GB\tFrench\ten-US\n1\tb\ta\tc\td\n"
+    assert pairs(read("a.tsv", text, "en", "fr")) == [("line 2", "a", "c")]
+    assert pairs(read("a.tsv", text, "en-US", "de")) == [("line 2", "d", "b")]
+    assert pairs(read("b.tsv", "German\tEnglish\nb\ta\n", "en", "de")) == [("line 2", "a", "b")]
+    text = '{"id": 1, "no": 2, "en": "a", "de": "b"}'
+    assert pairs(read("a.jsonl", text)) == [("line 1", "a", "b")]
+    for wrong in ("id\tde\ten\tfr\n1\tb\ta\tc\n", "German\tEnglish\nb\ta\n"):
+        with pytest.raises(DataFormatError, match=r"a\.tsv:1: "):
+            read("a.tsv", wrong, *(("nl", "en") if wrong.startswith("G") else ()))
+
+
+SENTENCES = "The house is old.\tDas Haus ist alt.\nHe drinks his tea.\tEr trinkt Tee.\n"
+
+
+@pytest.mark.parametrize(
+    "first, others, is_reported",
+    [
+        ("Ausgangstext\tZieltext", SENTENCES, True),
+        ("Segment A\tSegment B", SENTENCES, True),
+        ("string_1\tstring_2", "Save\tSichern\n", True),
+        ("原文\t译文", SENTENCES, True),
+        ("Source\tQuelle", "Target\tZiel\n", True),
+        ("German\tDeutsch", "French\tFranzösisch\n", True),
+        ("Open\tÖffnen", "Save\tSichern\nPrint\tDrucken\n", False),
+        ("The dog barks.\tDer Hund bellt.", SENTENCES, False),
+        ("他喝茶。\tHe drinks tea.", SENTENCES, False),
+    ],
+)
+def test_a_first_row_like_a_header_is_reported(read, caplog, first, others, is_reported):
+    bitext = read("a.tsv", f"{first}\n{others}")
+    assert len(bitext.segments) == 1 + others.count("\n")
+    assert ("a.tsv:1: " in caplog.text and "source and target" in caplog.text) == is_reported
+
+
+@pytest.mark.parametrize("own", [None, "x", 3, [], {"hter": 0.25}])
+def test_fields_of_json_lines_are_known_by_their_names(read, annotate, own):
+    text = json.dumps({"source": "a", "target": "b", "allennlp_nef": own}) + "\n"
+    bitext = read("a.jsonl", text)
+    review(bitext.segments[0], "reject", "no")
+    fields = json.loads(annotate(bitext, None))["allennlp_nef"]
+    expected = {"hter": 0.25 if own == {"hter": 0.25} else None, "reviewer_note": "no"}
+    assert {name: fields[name] for name in expected} == expected and len(fields) == 8
+    sorted_again = json.dumps(
+        json.loads(annotate(bitext, answer(bitext.segments[0], "b"))), sort_keys=True
+    )
+    again = read("b.jsonl", sorted_again)
+    review(again.segments[0], "reject", "still no")
+    second = json.loads(annotate(again, None))["allennlp_nef"]
+    first = json.loads(sorted_again)["allennlp_nef"]
+    assert second == {**first, "reviewer_note": "still no"}
+
+
+def test_columns_of_an_earlier_review_can_be_in_another_order(read, annotate):
+    bitext = read("a.csv", "source,target\na,b\n")
+    rows = [
+        line.split(",")
+        for line in annotate(bitext, answer(bitext.segments[0], "b")).decode().splitlines()
+    ]
+    again = read("b.csv", "".join(",".join(row[::-1]) + "\n" for row in rows))
+    assert pairs(again) == pairs(bitext)
+    review(again.segments[0], "reject", "no")
+    names, cells = (line.split(",") for line in annotate(again, None).decode().splitlines())
+    assert names == rows[0][::-1]
+    expected = dict(zip(rows[0], rows[1])) | {"decision": "reject", "reviewer_note": "no"}
+    assert dict(zip(names, cells)) == expected
+
+
+@pytest.mark.parametrize("name", ["a.xlf", "a.tmx", "a.tsv", "a.csv", "a.jsonl", "a.po"])
+def test_mixed_line_endings_stay(read, annotate, name):
+    texts = {
+        "a.xlf": XLIFF_1,
+        "a.tmx": TMX.replace('"fr"', '"en"'),
+        "a.tsv": "source\ttarget\na\tb\n\nc\td\n",
+        "a.csv": 'source,target\na,"b\nc"\nd,e\n',
+        "a.jsonl": '{"source": "a", "target": "b"}\n' * 3,
+        "a.po": 'msgid "a"\nmsgstr "b"\n\nmsgid "c"\nmsgstr "d"\n',
+    }
+    lines = texts[name].replace("version='1.0' encoding='UTF-8'", "version='1.0'").split("\n")
+    for pattern in (("\r\n", "\n"), ("\n", "\n", "\r\n"), ("\n", "\r\n")):
+        ends = [pattern[i % len(pattern)] for i in range(len(lines) - 1)]
+        if name == "a.csv":  # the cell keeps its own
+            ends[1] = "\n"
+        text = "".join(line + end for line, end in zip(lines, [*ends, ""]))
+        bitext = read(name, text)
+        missing = annotate(bitext, *[{"error": "none"}] * len(bitext.segments)).decode()
+        got = [line[-2:] == "\r\n" for line in missing.splitlines(keepends=True) if line != "\n"]
+        kept = [line[-2:] == "\r\n" for line in text.splitlines(keepends=True) if line != "\n"]
+        assert got == kept
+        if name in ("a.xlf", "a.po"):
+            noted = (
+                annotate(bitext, *map(answer, bitext.segments)).decode().splitlines(keepends=True)
+            )
+            left = [line for line in noted if "allennlp_nef" not in line]
+            olds = [line for line in text.splitlines(keepends=True) if line in left]
+            assert [line for line in left if line in olds] == olds and len(olds) > 2
 
 
 @pytest.mark.parametrize(
@@ -477,14 +610,20 @@ class TestTables:
     [("a.tsv", "source\ttarget\na\tb\n"), ("a.jsonl", '{"source": "a", "target": "b"}\n')],
 )
 def test_scores_and_decisions_stay_where_there_are_no_new_ones(read, annotate, name, text):
-    bitext = read(name, text)
-    (segment,) = bitext.segments
-    made = reviewed(segment, "reject", "no")
-    both = annotate(bitext, made.add_to(answer(segment, "b"))).decode()
-    scored = annotate(bitext, answer(segment, "b")).decode()
-    assert annotate(read("b" + name, scored), made.add_to(UNSCORED)).decode() == both
-    decided = annotate(bitext, made.add_to(UNSCORED)).decode()
-    assert annotate(read("c" + name, decided), answer(segment, "b")).decode() == both
+    def read_one(name, text, *decision):
+        bitext = read(name, text)
+        if decision:
+            review(bitext.segments[0], *decision)
+        return bitext
+
+    made = ("reject", "no")
+    scored = read_one(name, text)
+    scores = answer(scored.segments[0], "b")
+    both = annotate(read_one(name, text, *made), scores).decode()
+    scored = annotate(scored, scores).decode()
+    assert annotate(read_one("b" + name, scored, *made), None).decode() == both
+    decided = annotate(read_one(name, text, *made), None).decode()
+    assert annotate(read_one("c" + name, decided), scores).decode() == both
 
 
 def test_scores_of_json_lines_are_an_object(read, annotate):
@@ -492,7 +631,7 @@ def test_scores_of_json_lines_are_an_object(read, annotate):
         "a.jsonl", '{"source": ["a", "b"], "tokens": ["c", "d"], "id": 7}\n{"error": "no"}\n'
     )
     assert pairs(bitext) == [("line 1", "a b", "c d"), ("line 2", "", "")]
-    assert bitext.segments[1].problem == "no"
+    assert bitext.segments[1].error == "no"
     lines = annotate(bitext, answer(bitext.segments[0], "d"), {"error": "no"}).decode().splitlines()
     first, second = map(json.loads, lines)
     fields = {"hter": None, "expected_bad_share": 0.5, "start_ids": [2], "end_ids": [3]}
@@ -655,9 +794,9 @@ def test_wrong_files_are_errors_with_their_line(read, name, text, place):
     assert f"/{place}: " in str(raised.value)
 
 
-def reviewed(segment, decision, note=""):
-    key = (segment.name, segment.source, segment.target)
-    return Decision(key, decision, note, [] if decision == "accept" else None)
+def review(segment, decision, note=""):
+    segment.decision, segment.note = decision, note
+    segment.spans = [] if decision == "accept" else None
 
 
 def test_decisions_become_states_and_notes(read, annotate):
@@ -665,19 +804,35 @@ def test_decisions_become_states_and_notes(read, annotate):
     body = "".join(f'<trans-unit id="{i}">{unit}</trans-unit>' for i, unit in enumerate(units))
     bitext = read("a.xlf", f'<xliff version="1.2"><file><body>{body}</body></file></xliff>')
     first, second, _ = bitext.segments
-    answers = [
-        reviewed(first, "accept").add_to({"error": "none"}),
-        reviewed(second, "reject", "no & no").add_to(answer(second, "b")),
-        {"error": "none"},
-    ]
-    root = etree.fromstring(annotate(bitext, *answers))
+    review(first, "accept")
+    review(second, "reject", "no & no")
+    root = etree.fromstring(annotate(bitext, {"error": "none"}, answer(second, "b"), None))
     states = ["signed-off", "needs-translation", "new"]
     assert [target.get("state") for target in root.iter("target")] == states
+    assert [unit.get("approved") for unit in root.iter("trans-unit")] == ["yes", "no", None]
     accepted, rejected = (note.text for note in root.iter("note"))
     assert accepted == "accepted" and rejected.startswith("rejected: no & no; ")
-    again = read("b.xlf", etree.tostring(root).decode())
-    matched, outdated = match_decisions([answers[0]["review"]], again.segments)
-    assert matched[0] and not outdated  # though the name says that it is final
+
+
+@pytest.mark.parametrize("target", ['<target state="final">b</target>', "<target>b</target>", ""])
+def test_a_rejected_unit_is_not_approved_and_not_final(read, annotate, tmp_path, target):
+    unit = f'<trans-unit id="1" approved="yes"><source>a</source>{target}</trans-unit>'
+    bitext = read("a.xlf", f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>')
+    review(bitext.segments[0], "reject")
+    assert b'approved="no"' in annotate(bitext, None)
+    (tmp_path / "a.xlf").write_bytes((tmp_path / "annotated").read_bytes())
+    (segment,) = read_bitext([str(tmp_path / "a.xlf")], skip_final=True).segments
+    assert segment.name == "unit 1"
+
+
+@pytest.mark.parametrize(
+    "unit", [unit_1("1", target='state="final"'), unit_2("1", segment='state="final"')]
+)
+def test_an_accepted_final_translation_stays_final(read, annotate, unit):
+    version = "1.2" if "trans-unit" in unit else "2.0"
+    bitext = read("a.xlf", f'<xliff version="{version}"><file>{unit}</file></xliff>')
+    review(bitext.segments[0], "accept")
+    assert b'state="final"' in annotate(bitext, None)
 
 
 def test_a_segment_of_xliff_2_is_accepted_or_rejected(read, annotate):
@@ -689,8 +844,9 @@ def test_a_segment_of_xliff_2_is_accepted_or_rejected(read, annotate):
         f'<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0"><file id="f">{unit}</file></xliff>',
     )
     first, second, _ = bitext.segments
-    made = [reviewed(first, "accept"), reviewed(second, "reject", "no")]
-    text = annotate(bitext, *(each.add_to({"error": "none"}) for each in made), {"error": "none"})
+    review(first, "accept")
+    review(second, "reject", "no")
+    text = annotate(bitext, *[{"error": "none"}] * 3)
     segments = list(etree.fromstring(text).iter("{*}segment"))
     assert [(each.get("state"), each.get("subState")) for each in segments] == [
         ("reviewed", None),
@@ -704,6 +860,118 @@ def test_a_segment_of_xliff_2_is_accepted_or_rejected(read, annotate):
 def test_a_unit_is_accepted_if_all_its_segments_are(read, annotate):
     sides = f"<seg-source>{seg(1, 'a')}{seg(2, 'b')}</seg-source><target>{seg(1, 'c')}{seg(2, 'd')}</target>"
     bitext = read("a.xlf", trans_unit(f"<source>ab</source>{sides}"))
-    first, second = (reviewed(each, "accept").add_to({"error": "x"}) for each in bitext.segments)
-    assert b"state" not in annotate(bitext, first, {"error": "x"})
-    assert b'state="signed-off"' in annotate(bitext, first, second)
+    first, second = bitext.segments
+    review(first, "accept")
+    once = annotate(bitext, None, None)
+    assert b"state" not in once and b"approved" not in once
+    review(second, "accept")
+    assert b'approved="yes"' in (twice := annotate(bitext, None, None))
+    assert b'state="signed-off"' in twice
+    review(second, "reject")
+    third = annotate(bitext, None, None)
+    assert b'approved="no"' in third and b'state="needs-translation"' in third
+
+
+def sdlxliff(*attributes):
+    """A unit whose segments have states in SDLXLIFF."""
+    numbers = range(1, len(attributes) + 1)
+    segs = "".join(f'<sdl:seg id="{i}" {own}/>' for i, own in zip(numbers, attributes))
+    sides = ["".join(seg(i, f"{side}{i}") for i in numbers) for side in "ab"]
+    return (
+        '<xliff version="1.2" xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0"><file><body><trans-unit id="u">'
+        f"<source/><seg-source>{sides[0]}</seg-source><target>{sides[1]}</target>"
+        f"<sdl:seg-defs>{segs}</sdl:seg-defs></trans-unit></body></file></xliff>"
+    )
+
+
+def unit_of_tool(namespace, attributes):
+    texts = "<source>a1</source><target>b1</target>"
+    unit = f'<trans-unit id="u" {attributes}>{texts}</trans-unit>'
+    return f'<xliff version="1.2" xmlns:t="{namespace}"><file><body>{unit}</body></file></xliff>'
+
+
+MEMOQ, PHRASE = "MQXliff", "http://www.memsource.com/mxlf/2.0"
+
+
+@pytest.mark.parametrize(
+    "text, is_final",
+    [
+        (sdlxliff('conf="Translated"'), False),
+        (sdlxliff('conf="ApprovedSignOff"'), True),
+        (sdlxliff('conf="ApprovedTranslation"'), True),
+        (sdlxliff('conf="Draft" locked="true"'), True),
+        (unit_of_tool(MEMOQ, 't:status="ManuallyConfirmed"'), False),
+        (unit_of_tool(MEMOQ, 't:status="Proofread"'), True),
+        (unit_of_tool(MEMOQ, 't:status="Edited" t:locked="locked"'), True),
+        (unit_of_tool(PHRASE, 't:confirmed="1" t:locked="false"'), False),
+        (unit_of_tool(PHRASE, 't:confirmed="1" t:locked="true"'), True),
+    ],
+)
+def test_states_of_tools_are_read_and_written(read, annotate, tmp_path, text, is_final):
+    (segment,) = (bitext := read("a.xlf", text)).segments
+    assert segment.name.endswith(" (final)") == is_final
+    review(segment, "reject")
+    rejected = annotate(bitext, None).decode()
+    assert any(
+        state in rejected for state in ('"RejectedSignOff"', '"Rejected"', 't:confirmed="0"')
+    )
+    again = read("b.xlf", rejected, None, None, True)
+    assert not again.segments[0].name.endswith(" (final)")
+    review(again.segments[0], "accept")
+    accepted = annotate(again, None).decode()
+    assert any(
+        state in accepted for state in ('"ApprovedSignOff"', '"Proofread"', 't:confirmed="1"')
+    )
+    if "confirmed" not in text:
+        assert read("c.xlf", accepted).segments[0].name.endswith(" (final)")
+
+
+def test_each_segment_of_sdlxliff_has_its_own_state(read, annotate):
+    bitext = read("a.sdlxliff", sdlxliff('conf="Translated"', 'conf="Draft"', "", 'conf="Draft"'))
+    for each, decision in zip(bitext.segments, ("accept", "reject", "accept")):
+        review(each, decision)
+    root = etree.fromstring(annotate(bitext, *[None] * 4))
+    states = [each.get("conf") for each in root.iter("{*}seg")]
+    assert states == ["ApprovedSignOff", "RejectedSignOff", "ApprovedSignOff", "Draft"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "before, decisions, after",
+    [
+        ("", ["reject"], "#, fuzzy\n"),
+        ("#: a.c:7\n#, c-format\n", ["reject"], "#: a.c:7\n#, fuzzy, c-format\n"),
+        ("#, fuzzy, c-format\n#| msgid \"b\"\n", ["accept"], "#, c-format\n#| msgid \"b\"\n"),
+        ("#, c-format\n#, fuzzy\n", ["accept"], "#, c-format\n"),
+        ("#,fuzzy\n", ["accept"], ""),
+        ("#, fuzzy\n", ["reject"], "#, fuzzy\n"),
+        ("# hello\n#| msgid \"b\"\n", ["reject"], "# hello\n#, fuzzy\n#| msgid \"b\"\n"),
+        ("#, fuzzy\n#~ msgid \"x\"\n#~ msgstr \"y\"\n", ["accept"], "#, fuzzy\n#~ msgid \"x\"\n#~ msgstr \"y\"\n"),
+        ("", ["accept", "reject"], "#, fuzzy\n"),
+        ("#, fuzzy\n", ["accept", None], "#, fuzzy\n"),
+        ("#, fuzzy\n", ["accept", "accept"], ""),
+    ],
+)  # fmt: skip
+def test_a_rejected_message_is_fuzzy_and_an_accepted_one_is_not(
+    read, annotate, before, decisions, after, end
+):
+    message = 'msgid "a"\n' + (
+        'msgstr "b"\n'
+        if len(decisions) == 1
+        else 'msgid_plural "as"\nmsgstr[0] "b"\nmsgstr[1] "c"\n'
+    )
+    text = f'msgid "x"\nmsgstr "y"\n\n{before}{message}'.replace("\n", end)
+    bitext = read("a.po", text)
+    for segment, decision in zip(bitext.segments[1:], decisions):
+        review(segment, decision)
+    lines = annotate(bitext, *[None] * len(bitext.segments)).decode().splitlines(keepends=True)
+    got = "".join(line for line in lines if not line.startswith("# allennlp_nef"))
+    assert got == text.replace(
+        (before + message).replace("\n", end), (after + message).replace("\n", end)
+    )
+
+
+def test_a_comment_of_a_message_is_before_its_previous_text(read, annotate):
+    bitext = read("a.po", '#, fuzzy\n#| msgid "b"\n#| msgctxt "c"\nmsgid "a"\nmsgstr "b"\n')
+    lines = annotate(bitext, answer(*bitext.segments)).decode().splitlines()
+    assert [line[:3] for line in lines] == ["#, ", "# a", "#| ", "#| ", "msg", "msg"]

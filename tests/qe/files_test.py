@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.files import find_words
+from allennlp_nef.data.sentence import find_words
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.files import find_files
 from allennlp_nef.qe.layouts import EOS
@@ -41,7 +41,7 @@ class TestLines:
         assert (first.tags, first.alignments) == (["OK", "BAD"], [(0, 0), (1, 1)])
         assert (second.tags, second.alignments) == (["OK", "BAD"], [(2, 0), (0, 1)])
         assert (third.tags, third.alignments) == (["BAD"], [])
-        assert third.offsets is third.score is third.segment is None
+        assert third.offsets is third.score is third.spans is None
 
     def test_hter_is_read_on_request(self, tmp_path):
         prefix = write(tmp_path, {**good_files(), "hter": "0.25\n1e-1 \n1.5\n"})
@@ -264,7 +264,7 @@ class TestErrorSpans:
         assert (first.source, first.target) == (["so", "it", "is"], ["so", "ist", "es"])
         assert first.tags == ["OK", "major", "minor"]
         assert (first.text, first.offsets) == ("so  ist es", [(0, 2), (4, 7), (8, 10)])
-        assert (second.tags, second.segment.spans) == (["OK"], [])
+        assert (second.tags, second.spans) == (["OK"], [])
         assert read(path)[0].tags == ["OK", "BAD", "BAD"]
         assert read(path, eos=True)[0].tags == ["OK", "BAD", "BAD", "BAD"]
         assert read(path, eos=True)[0].target[-1] == EOS
@@ -289,8 +289,8 @@ class TestErrorSpans:
         rows = row("he-en", 0, 1) + row("en-de", 0, 9) + row("en-de", 1, 1)
         path = {"spans": write_text("a.tsv", GOLD + rows), "source": write_text("a.src", "a\nb\n")}
         first, second = read(path, language_pair="en-de", skip_invalid_spans=True)
-        assert (first.source, first.tags, first.segment.is_valid) == (["a"], None, False)
-        assert (second.source, second.tags, second.segment.is_valid) == (["b"], ["BAD"], True)
+        assert (first.source, first.tags, first.error is None) == (["a"], None, False)
+        assert (second.source, second.tags, second.error) == (["b"], ["BAD"], None)
         assert place_of_error(path, language_pair="en-de") == ("tsv", 3)
 
     def test_omissions_and_scores_of_esa(self, write_text):
@@ -355,7 +355,11 @@ class TestTaggedObjects:
         prefix = write(tmp_path, {**files, "source_tags": "OK BAD\n", "hter": "0.5\n"})
         for tagged in ("target", "source", "target_and_gaps"):
             options = {"tagged": tagged, "sentence_scores": True}
-            assert read(str(path), **options) == 2 * read(prefix, **options)
+            from_list, from_text = read(str(path), **options)
+            assert [from_text] == read(prefix, **options)
+            assert from_list.text is None
+            from_list.text = from_text.text
+            assert from_list == from_text
         spans = {
             "source": "a",
             "target": "A",

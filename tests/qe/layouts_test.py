@@ -2,6 +2,7 @@
 
 import pytest
 
+from allennlp_nef.data.files import read_lines
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.layouts import EOS, is_word_qe, read_table, split_tags, tagged_side
 from tests.data.reader_files import line_of
@@ -40,7 +41,7 @@ def test_labels_of_quality_estimation(labels, expected):
     ],
 )
 def test_number_of_tags_tells_their_layout(text, words, options, tags):
-    assert split_tags(text, words.split(), "x:1", **options) == tags.split()
+    assert split_tags(text.split(), words.split(), "x:1", **options) == tags.split()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_number_of_tags_tells_their_layout(text, words, options, tags):
 )
 def test_other_numbers_of_tags_and_other_tags_are_errors(tags, words, options):
     with pytest.raises(DataFormatError) as info:
-        split_tags(tags, words.split(), "x:7", **options)
+        split_tags(tags.split(), words.split(), "x:7", **options)
     assert line_of(str(info.value), "x") == 7
 
 
@@ -89,7 +90,7 @@ TABLES = [
 @pytest.mark.parametrize("text, header, num_rows", TABLES)
 def test_tables_of_words(tmp_path, text, header, num_rows):
     (tmp_path / "t").write_text(text)
-    table = read_table(str(tmp_path / "t"), (5, 6, 7))
+    table = read_table("t", read_lines(str(tmp_path / "t")), (5, 6, 7))
     assert table.header == header
     lines = text.split("\n")
     assert len(table.rows) == num_rows
@@ -114,5 +115,5 @@ def test_other_tables_are_an_error_with_their_line(tmp_path, text, line):
     path = tmp_path / "t"
     path.write_text(text)
     with pytest.raises(DataFormatError) as info:
-        read_table(str(path), (5, 6, 7))
+        read_table(str(path), read_lines(str(path)), (5, 6, 7))
     assert line_of(str(info.value), path) == line

@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
+from allennlp_nef.qe.answers import bad_probabilities
 from allennlp_nef.qe.model import SentenceScoreHead, source_bad_probabilities
 from allennlp_nef.qe.reader import WmtWordQeReader
 from tests import small_batches
@@ -46,8 +47,9 @@ def test_model_learns_and_answers():
     bad = model.tag_head.labels.index("BAD")
     for result, (_, target, _, tags) in zip(results, PAIRS):
         assert result["words"] == target.split()
-        assert result["bad_probabilities"] == result["class_probabilities"][:, bad].tolist()
-        assert ["BAD" if p >= 0.5 else "OK" for p in result["bad_probabilities"]] == tags.split()
+        probabilities = bad_probabilities(result["class_probabilities"], model.tag_head.labels)
+        assert probabilities.tolist() == result["class_probabilities"][:, bad].tolist()
+        assert ["BAD" if p >= 0.5 else "OK" for p in probabilities] == tags.split()
         assert "spans" not in result and "hter" not in result
 
 
@@ -59,7 +61,9 @@ class TestDecoding:
         model = make_model(labels, **options)
         table = torch.tensor([[*table, [math.nan] * len(labels)]])
         with torch.no_grad():
-            tags, found = model.decode(table.log() + model.tag_head.label_weights.log(), self.MASK)
+            tags, found, _ = model.predict(
+                table.log() + model.tag_head.label_weights.log(), self.MASK
+            )
         assert tags[0, 3] == 0 and (found[0, 3] == 0).all()
         return [labels[tag] for tag in tags[0, :3]], found[0, :3], model
 
@@ -113,8 +117,9 @@ class TestSentenceScore:
     METRICS = ["word_qe", "sentence_scores"]
 
     def shares(self, model, output):
-        tables = model.make_output_human_readable(output)["bad_probabilities"]
-        return torch.tensor([sum(row) / len(row) for row in tables])
+        tables = model.make_output_human_readable(output)["class_probabilities"]
+        labels = model.tag_head.labels
+        return torch.tensor([bad_probabilities(table, labels).mean() for table in tables]).float()
 
     def test_without_a_head_it_is_the_expected_share_of_bad_words(self):
         model = make_model(metrics=self.METRICS, temperature=2.0)

@@ -46,8 +46,10 @@ class TestRequest:
         assert set(answer) == {
             *("source", "tokens", "tags", "bad_probabilities", "threshold", "threshold_from"),
             *("spans", "alignments", "alignments_from", "expected_bad_share", "offsets", "checks"),
+            "source_offsets",
         }
         assert [TARGET[start:end] for start, end in answer["offsets"]] == answer["tokens"]
+        assert [SOURCE[start:end] for start, end in answer["source_offsets"]] == answer["source"]
         assert answer["expected_bad_share"] == pytest.approx(sum(answer["bad_probabilities"]) / 6)
         assert all(type(p) is float and 0 < p < 1 for p in answer["bad_probabilities"])
         # With the weight 5 for BAD: p_BAD >= 1 / (1 + 5) if 5 p_BAD >= p_OK.
@@ -68,6 +70,10 @@ class TestRequest:
     )
     def test_forms_of_a_request_have_the_same_answer(self, predictor, changes):
         answer = predictor.predict_json(REQUEST)
+        if isinstance(changes.get("source"), list):
+            del answer["source_offsets"]
+        elif "source" in changes:
+            answer["source_offsets"] = [[a + 2, b + 2] for a, b in answer["source_offsets"]]
         if isinstance(changes.get("target"), list):
             del answer["offsets"]
         elif "target" in changes:
@@ -106,7 +112,7 @@ class TestRequest:
         instances = list(predictor._dataset_reader.read(str(tmp_path / "x")))
         first, second = predictor.predict_batch_instance(instances)
         expected = predictor.predict_json(REQUEST)
-        del expected["offsets"]  # the file has words
+        del expected["offsets"], expected["source_offsets"]  # the file has words
         assert_same(first, expected)
         assert_same(second, predictor.predict_instance(instances[1]))
 

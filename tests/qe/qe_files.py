@@ -1,6 +1,7 @@
 """Files of quality estimation for tests."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 from allennlp_nef.qe.files import ReadOptions, read_examples
 
@@ -33,7 +34,21 @@ def write(folder, files):
 
 
 def read(path, **options):
-    return list(read_examples(path, ReadOptions(**options)))
+    """What is read of each sentence, without its place."""
+    return [
+        SimpleNamespace(
+            source=pair.source.words,
+            target=pair.sides("target", options.get("eos", False))[0],
+            text=pair.target.text,
+            offsets=pair.target.offsets,
+            alignments=pair.links,
+            tags=pair.tags,
+            score=pair.score,
+            spans=pair.spans,
+            error=pair.error,
+        )
+        for pair in read_examples(path, ReadOptions(**options))
+    ]
 
 
 def development_row(

@@ -21,7 +21,7 @@ SPLIT = {"source_tokenizer": "letters_digits", "target_tokenizer": "letters_digi
 
 
 def read(path, **options):
-    """The metadata of the instances."""
+    """The records of the instances."""
     instances = make("wmt_word_qe", **options).read(str(path))
     return [instance["metadata"].metadata for instance in instances]
 
@@ -35,15 +35,11 @@ def test_instance_has_both_sides_alignments_and_tags(tmp_path):
     assert words_of(second, "target") == ["C", "D"]
     assert second["tags"].labels == ["OK", "BAD"]
     assert second["alignments"].tensor.tolist() == [[False, False, True], [True, False, False]]
-    assert second["metadata"].metadata == {
-        "words": ["C", "D"],
-        "source": ["c", "d", "e"],
-        "tags": ["OK", "BAD"],
-        "alignments": [(2, 0), (0, 1)],
-        "alignments_from": "given",
-        "text": "C D",
-        "offsets": None,
-    }
+    pair = second["metadata"].metadata
+    assert (pair.source.words, pair.tokens) == (["c", "d", "e"], ["C", "D"])
+    assert (pair.target.text, pair.target.offsets) == ("C D", None)
+    assert (pair.links, pair.links_from) == ([(2, 0), (0, 1)], "given")
+    assert (pair.tags, pair.place) == (["OK", "BAD"], f"{tmp_path}/x.mt:2")
 
 
 def test_options_of_indexers_and_labels(tmp_path):
@@ -86,16 +82,15 @@ def test_tokens_are_what_is_tagged(tmp_path, options, tokens, tags, others, link
     assert words_of(instance, "source") == others.split()
     assert instance["tags"].labels == tags.split()
     assert instance["alignments"].tensor.nonzero().tolist() == links
-    metadata = instance["metadata"].metadata
-    assert (metadata["words"], metadata["source"]) == (tokens.split(), ["a", "b", "c"])
-    assert (metadata["target"], metadata["tagged"]) == (["A", "B"], reader.tagged)
-    assert metadata["alignments"] == [(0, 1), (2, 0)]
+    pair = instance["metadata"].metadata
+    assert (pair.tokens, pair.tags) == (tokens.split(), tags.split())
+    assert (pair.source.words, pair.target.words) == (["a", "b", "c"], ["A", "B"])
+    assert pair.links == [(0, 1), (2, 0)]
     # The same from Python.
     again = reader.text_to_instance(["a", "b", "c"], ["A", "B"], [(0, 1), (2, 0)], tags.split())
     assert again["alignments"].tensor.equal(instance["alignments"].tensor)
-    for name in ("text", "offsets"):  # these are known from the file
-        metadata.pop(name, None)
-    assert again["metadata"].metadata == metadata
+    other = again["metadata"].metadata
+    assert (other.tokens, other.tags, other.links) == (pair.tokens, pair.tags, pair.links)
 
 
 @pytest.mark.parametrize(
@@ -172,27 +167,27 @@ class TestRawText:
 
     def test_each_tokenizer_is_for_its_side(self, spans):
         (sentence,) = read(spans, source_tokenizer="letters_digits")
-        assert (sentence["source"], sentence["words"]) == (
+        assert (sentence.source.words, sentence.tokens) == (
             ["yes", ",", "no"],
             ["ja\u200b,", "nein."],
         )
         (sentence,) = read(spans, target_tokenizer="letters_digits", severities=True)
-        assert (sentence["source"], sentence["words"][0]) == (["yes,", "no"], "ja")
-        assert sentence["tags"] == ["OK", "minor", "OK", "OK", "major"]
-        assert sentence["spans"] == [(2, 3, "minor"), (9, 10, "major")]
-        assert sentence["segment"].document == "d"
+        assert (sentence.source.words, sentence.tokens[0]) == (["yes,", "no"], "ja")
+        assert sentence.tags == ["OK", "minor", "OK", "OK", "major"]
+        assert sentence.spans == [(2, 3, "minor"), (9, 10, "major")]
+        assert sentence.document == "d"
 
     def test_files_without_tags_and_alignments_are_tokenized(self, tmp_path):
         path = write(tmp_path, {"src": "it's so\n", "mt": "so  ist's\n"})
         (sentence,) = read(path, **SPLIT)
-        assert (sentence["source"], sentence["words"]) == (
+        assert (sentence.source.words, sentence.tokens) == (
             ["it", "'", "s", "so"],
             ["so", "ist", "'", "s"],
         )
-        assert (sentence["text"], sentence["offsets"][1]) == ("so  ist's", (4, 7))
+        assert (sentence.target.text, sentence.target.offsets[1]) == ("so  ist's", (4, 7))
         (sentence,) = read(path)
-        assert sentence["words"] == ["so", "ist's"]
-        assert token_offsets(sentence)[1] == [(0, 2), (4, 9)]
+        assert sentence.tokens == ["so", "ist's"]
+        assert token_offsets(sentence.tokens, sentence.target)[1] == [(0, 2), (4, 9)]
 
     @pytest.mark.parametrize(
         "ending, line", [("tags", "OK BAD"), ("align", "0-0"), ("source_tags", "OK OK")]
@@ -200,15 +195,15 @@ class TestRawText:
     def test_words_of_labeled_files_are_between_whitespace(self, tmp_path, ending, line):
         path = write(tmp_path, {"src": "it's so\n", "mt": "so  ist's\n", ending: line + "\n"})
         (sentence,) = read(path, **SPLIT)
-        assert (sentence["source"], sentence["words"]) == (["it's", "so"], ["so", "ist's"])
-        assert (sentence["text"], sentence["offsets"]) == ("so  ist's", None)
+        assert (sentence.source.words, sentence.tokens) == (["it's", "so"], ["so", "ist's"])
+        assert (sentence.target.text, sentence.target.offsets) == ("so  ist's", None)
 
     def test_eos_of_a_text_is_one_word_for_any_tokenizer(self, tmp_path):
         path = write(tmp_path, {"src": "it\nit\n", "mt": "ist's. <EOS> \nist's.\n"})
         first, second = read(path, eos=True, **SPLIT)
-        assert first["words"] == second["words"] == ["ist", "'", "s", ".", "<EOS>"]
-        assert first["offsets"][-1] == (7, 12)
-        assert token_offsets(second)[1][-1] == (6, 6)
+        assert first.tokens == second.tokens == ["ist", "'", "s", ".", "<EOS>"]
+        assert first.target.offsets[-1] == (7, 12)
+        assert token_offsets(second.tokens, second.target)[1][-1] == (6, 6)
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +220,7 @@ def test_sentences_with_spans_outside_of_their_texts_are_skipped_on_request(writ
     with pytest.raises(DataFormatError, match=f"{path}:2: "):
         read(path)
     (metadata,) = read(path, aligner=False, skip_invalid_spans=True)
-    assert metadata["tags"] == ["OK", "BAD", "BAD"]
+    assert metadata.tags == ["OK", "BAD", "BAD"]
     (warning,) = warnings_of(caplog)
     assert "2 of 3" in warning
 
@@ -234,23 +229,19 @@ class TestAligner:
     def test_files_without_alignments_are_aligned(self, path, tmp_path, caplog):
         prefix = write(tmp_path, good_files())
         (links,) = tmp_path.glob("*.alignments")
-        assert [each["alignments_from"] for each in read(prefix, aligner=str(path))] == [
-            "given"
-        ] * 3
+        assert [each.links_from for each in read(prefix, aligner=str(path))] == ["given"] * 3
         links.write_text("\n\n\n")
         empty = read(prefix, aligner=str(path))
-        assert [(each["alignments_from"], each["alignments"]) for each in empty] == [
-            ("given", [])
-        ] * 3
+        assert [(each.links_from, each.links) for each in empty] == [("given", [])] * 3
         links.unlink()
         reader = make("wmt_word_qe", aligner=str(path))
         for instance in reader.read(prefix):
             metadata = instance["metadata"].metadata
-            assert metadata["alignments_from"] == "computed"
-            words = metadata["source"], metadata["words"]
-            assert metadata["alignments"] == reader.aligner.align(*words)
+            assert metadata.links_from == "computed"
+            words = metadata.source.words, metadata.tokens
+            assert metadata.links == reader.aligner.align(*words)
         assert warnings_of(caplog) == []
-        assert [each["alignments_from"] for each in read(prefix)] == ["none"] * 3
+        assert [each.links_from for each in read(prefix)] == ["none"] * 3
         assert len(warnings_of(caplog)) == 1
 
     @pytest.mark.parametrize("eos", [True, False])
@@ -259,8 +250,8 @@ class TestAligner:
         source, target = ["the", "dog", "."], ["der", "Hund", "."]
         without = reader.text_to_instance(source, target)["metadata"].metadata
         metadata = reader.text_to_instance(source, [*target, "<EOS>"])["metadata"].metadata
-        assert metadata["words"] == ["der", "Hund", ".", "<EOS>"]
-        assert metadata["alignments"] == without["alignments"] == [(0, 0), (1, 1), (2, 2)]
+        assert metadata.tokens == ["der", "Hund", ".", "<EOS>"]
+        assert metadata.links == without.links == [(0, 0), (1, 1), (2, 2)]
 
     @pytest.mark.parametrize(
         "options, extras, has_aligner",
@@ -297,4 +288,4 @@ def test_last_gap_of_mlqe_pe_is_the_tag_of_eos():
     instances = make("wmt_word_qe").read(official)
     for sentence, instance in zip(read(MLQE_PE / "dev", eos=True), instances, strict=True):
         metadata = instance["metadata"].metadata
-        assert (sentence["words"], sentence["tags"]) == (metadata["words"], metadata["tags"])
+        assert (sentence.tokens, sentence.tags) == (metadata.tokens, metadata.tags)

@@ -5,18 +5,22 @@ import random
 
 import pytest
 
-from allennlp_nef.data.files import find_words
+from allennlp_nef.data.sentence import Sentence, find_words
 from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.span_files import read_segments
 from allennlp_nef.qe.spans import (
     ErrorSpan,
     join_bad_words,
     project_spans,
-    read_segments,
     token_offsets,
 )
 from tests.qe.qe_files import DEVELOPMENT, GOLD, SHARED, development_row
 
 ESA = SHARED / "data" / "qe" / "wmt24-esa"
+
+
+def pair_of(segment):
+    return f"{segment.source_language}-{segment.target_language}"
 
 
 def error_line(path):
@@ -31,18 +35,23 @@ class TestTables:
     def test_development_data_have_sources(self, write_text):
         rows = development_row() + development_row("yes", "ja", "-1\t-1\tno-error")
         first, second = read_segments(write_text("a.tsv", DEVELOPMENT + rows))
-        assert (first.source, first.target) == ("so it is", "so  ist es")
+        assert (first.source.text, first.target.text) == ("so it is", "so  ist es")
         assert first.spans == [(4, 9, "minor"), (6, 7, "major"), (10, 10, "major")]
-        assert (first.system, first.document, first.number, first.line) == ("A", "d", "0", 2)
-        assert (second.spans, second.line) == ([], 3)
+        assert (first.system, first.document, first.name, first.target.lines) == (
+            "A",
+            "d",
+            "0",
+            [2],
+        )
+        assert (second.spans, second.target.lines) == ([], [3])
 
     @pytest.mark.parametrize("before", [GOLD, "1\n2\n3\n"])
     def test_gold_files_and_submissions_have_none(self, write_text, before):
         rows = "en-de\tgold\t0\tja!\t2\t3\tmajor\nen-de\tgold\t1\tja\t-1\t-1\tno-error\n"
         first, second = read_segments(write_text("a.tsv", before + rows))
-        assert (first.source, first.target, first.pair) == (None, "ja!", "en-de")
+        assert (first.source.text, first.target.text, pair_of(first)) == (None, "ja!", "en-de")
         assert (first.spans, second.spans) == ([(2, 3, "major")], [])
-        assert (first.system, second.number) == ("gold", "1")
+        assert (first.system, second.name) == ("gold", "1")
 
     @pytest.mark.parametrize(
         "spans",
@@ -65,7 +74,7 @@ class TestTables:
     def test_each_language_pair_is_counted_from_0(self, write_text, pair, pairs):
         rows = "en-de\tgold\t0\tja\t0\t1\tminor\nhe-en\tgold\t0\tyes\t-1\t-1\tno-error\n"
         segments = read_segments(write_text("a.tsv", GOLD + rows), pair)
-        assert [segment.pair for segment in segments] == pairs
+        assert [pair_of(segment) for segment in segments] == pairs
 
     def test_unknown_language_pair_is_an_error(self, write_text):
         path = write_text("a.tsv", GOLD + "en-de\tgold\t0\tja\t0\t1\tminor\n")
@@ -100,15 +109,16 @@ class TestEsaLines:
         path = write_text("a.jsonl", esa(spans=spans, omission="minor") + "\n" + esa(segment=2))
         first, second = read_segments(path)
         assert first.spans == [(0, 1, "major"), (2, 3, "major")]
-        assert (first.omission, first.score, first.number) == ("minor", 90, "1")
-        assert (first.pair, first.document, first.system) == ("en-de", "d", "s")
-        assert (first.domain, first.protocol, first.line) == ("news", "ESA", 1)
-        assert (second.spans, second.omission, second.line) == ([], None, 3)
+        assert (first.omission, first.score, first.name) == ("minor", 90, "1")
+        assert (pair_of(first), first.document, first.system) == ("en-de", "d", "s")
+        assert (first.domain, first.protocol, first.place) == ("news", "ESA", f"{path}:1")
+        assert (second.spans, second.omission, second.place) == ([], None, f"{path}:3")
 
     def test_fields_that_may_be_missing(self, write_text):
         path = write_text("a.jsonl", '{"source": "a", "target": "x"}\n' + esa(omission="undecided"))
         first, second = read_segments(path)
-        assert (first.spans, first.omission, first.score, first.pair) == (None, None, None, "")
+        assert (first.spans, first.omission, first.score) == (None, None, None)
+        assert first.source_language is first.target_language is None
         assert second.omission is None
 
     @pytest.mark.parametrize(
@@ -171,22 +181,23 @@ def test_projected_words_become_spans_that_cover_them():
         offsets = find_words(text, words)
         tags = [rng.choice(["OK", "minor", "major"]) for _ in words]
         spans = join_bad_words(text, offsets, tags, [0.5] * len(words))
-        errors = [ErrorSpan(span.start, span.end, span.severity) for span in spans]
+        errors = [ErrorSpan(span["start"], span["end"], span["severity"]) for span in spans]
         assert project_spans(text, errors, offsets, True) == [*tags, "OK"]
-        assert all(span.text == text[span.start : span.end] for span in spans)
+        assert all(span["text"] == text[span["start"] : span["end"]] for span in spans)
 
 
 def test_adjacent_words_of_one_severity_are_a_span():
     def spans(*tags):
         offsets = [(0, 2), (4, 8), (9, 12), (13, 14), (14, 14)][: len(tags)]
-        return join_bad_words("Er  geht nun .", offsets, tags, [0.5, 0.7, 0.9, 0.1, 0.3])
+        spans = join_bad_words("Er  geht nun .", offsets, tags, [0.5, 0.7, 0.9, 0.1, 0.3])
+        return [tuple(span.values()) for span in spans]
 
     first, last = (0, 2, "Er", "minor", 0.5), (13, 14, ".", "major", 0.1)
     assert spans("major", "major", "OK", "major") == [(0, 8, "Er  geht", "major", 0.6), last]
     assert spans("minor", "major", "major") == [first, (4, 12, "geht nun", "major", 0.8)]
     # <EOS> is an empty span of its own.
     assert spans("OK", "OK", "OK", "major", "major") == [last, (14, 14, "", "major", 0.3)]
-    assert spans("BAD", "OK") == [(0, 2, "Er", None, 0.5)]
+    assert spans("BAD", "OK") == [(0, 2, "Er", 0.5)]
     assert spans("OK", "OK") == []
 
 
@@ -194,13 +205,14 @@ def test_adjacent_words_of_one_severity_are_a_span():
     "words, text, known, offsets",
     [
         ("a bc <EOS>", None, None, [(0, 1), (2, 4), (5, 10)]),
-        ("a bc <EOS>", "a  bc ", None, [(0, 1), (3, 5), (6, 6)]),
+        ("a bc", "a  bc ", None, [(0, 1), (3, 5), (6, 6)]),
         ("a bc <EOS>", "a bc <EOS>", None, [(0, 1), (2, 4), (5, 10)]),
-        ("a bc<EOS> <EOS>", "a bc<EOS>", None, [(0, 1), (2, 9), (9, 9)]),
-        ("a bc <EOS>", "abc", [(0, 1), (1, 3)], [(0, 1), (1, 3), (3, 3)]),
-        ("a bc", "a bc", None, [(0, 1), (2, 4)]),
+        ("a bc<EOS>", "a bc<EOS>", None, [(0, 1), (2, 9), (9, 9)]),
+        ("a bc", "abc", [(0, 1), (1, 3)], [(0, 1), (1, 3), (3, 3)]),
     ],
 )
 def test_places_of_tokens(words, text, known, offsets):
-    metadata = {"words": words.split(), "text": text, "offsets": known}
-    assert token_offsets(metadata)[1] == offsets
+    sentence = Sentence(words.split(), text=text, offsets=known)
+    tokens = [*sentence.words, "<EOS>"][: len(offsets)]
+    assert token_offsets(tokens, sentence)[1] == offsets
+    assert token_offsets(["<gap>", *tokens], sentence)[1][0] == (0, 5)

@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import Prediction
-from allennlp_nef.qe.files_to_score import read_word_tags
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.qe.reader import WmtWordQeReader
-from allennlp_nef.qe.spans import ErrorSpan, Segment, read_segments
+from allennlp_nef.qe.scored_files import read_word_tags
+from allennlp_nef.qe.span_files import read_segments
+from allennlp_nef.qe.spans import ErrorSpan
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
 from allennlp_nef.qe.writers import WRITERS
 from tests.data.reader_files import PROPERTY
 
@@ -24,12 +27,14 @@ ROWS = ["0\t0\tdas\tOK\n", "0\t1\tKüche\tBAD\n", "1\t0\tx\tBAD\n", "1\t1\t\x00\
 SEVEN_COLUMNS = "".join(f"en-de\tm m\tmt\t{row}" for row in ROWS)
 
 
+def pair_of(words, text=None):
+    return TranslatedSentence(Sentence([]), Sentence(words, text=text), tokens=words)
+
+
 def written(name, sentences=SENTENCES, options=OPTIONS, tagged="target", **answer):
     reader = WmtWordQeReader(tagged=tagged)
     return "".join(
-        WRITERS[name](
-            reader, Prediction(number, {"tags": tags, **answer}, {"words": words}, options)
-        )
+        WRITERS[name](reader, Prediction(number, {"tags": tags, **answer}, pair_of(words), options))
         for number, (words, tags) in enumerate(sentences)
     )
 
@@ -89,25 +94,25 @@ def spans_of(*spans):
 SPANS = [(0, 1, "minor"), (3, 3, "major")]
 
 
-def spans_written(name, metadata):
+def spans_written(name, pair):
     """A sentence with the `SPANS` and one without any."""
     return "".join(
-        WRITERS[name](WmtWordQeReader(), Prediction(number, {"spans": spans}, metadata, OPTIONS))
+        WRITERS[name](WmtWordQeReader(), Prediction(number, {"spans": spans}, pair, OPTIONS))
         for number, spans in enumerate([spans_of(*SPANS), []])
     )
 
 
 def test_spans_of_wmt23():
-    metadata = {"words": ["x", "y"], "text": "x\ty"}
-    assert spans_written("wmt23-spans", metadata) == (
+    assert spans_written("wmt23-spans", pair_of(["x", "y"], "x\ty")) == (
         "8\n2\n1\nen-de\tm m\t0\tx y\t0 3\t1 3\tminor major\nen-de\tm m\t1\tx y\t-1\t-1\tno-error\n"
     )
 
 
 def test_spans_of_wmt25():
-    segment = Segment('say "a"', "b", pair="en-de", document="d", number="1", system="s")
-    segment.domain = "news"
-    text = spans_written("wmt25-spans", {"words": [], "segment": segment})
+    source, target = Sentence([], text="b"), Sentence([], text='say "a"')
+    segment = TranslatedSentence(source, target, name="1", document="d", system="s", domain="news")
+    segment.source_language, segment.target_language = "en", "de"
+    text = spans_written("wmt25-spans", segment)
     names, first, second = csv.reader(io.StringIO(text), delimiter="\t")
     assert names[:3] == ["doc_id", "segment_id", "source_lang"] and len(names) == 14
     assert first == [
@@ -133,12 +138,12 @@ class TestRoundTrips:
             found = read_word_tags(str(tmp_path / "t")).sentences
             assert [(each.words, each.tags) for each in found] == sentences
         (tmp_path / "t.tsv").write_text(written("wmt23-spans", sentences, spans=[]), "utf-8")
-        texts = [segment.target for segment in read_segments(str(tmp_path / "t.tsv"))]
+        texts = [segment.target.text for segment in read_segments(str(tmp_path / "t.tsv"))]
         assert texts == [" ".join(words) for words, _ in sentences]
 
     def test_spans(self, tmp_path):
         text = written("wmt23-spans", spans=spans_of(*SPANS))
         (tmp_path / "a.tsv").write_text(text, encoding="utf-8")
         first, second = read_segments(str(tmp_path / "a.tsv"))
-        assert (first.target, second.target) == ("das Küche", "x \x00")
+        assert (first.target.text, second.target.text) == ("das Küche", "x \x00")
         assert first.spans == second.spans == [ErrorSpan(*span) for span in SPANS]

@@ -1,8 +1,11 @@
 """Trainings that are killed and recovered end like a training without interruption."""
 
 import json
+import math
+import os
 import random
 import shutil
+import signal
 import tarfile
 
 import numpy
@@ -142,6 +145,46 @@ def test_a_killed_training_recovers_bit_for_bit(case, tmp_path):
         assert recovered == whole
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_training_killed_while_it_saves_recovers_bit_for_bit(number, tmp_path):
+    """A checkpoint has two files. Half of the file with this number is written."""
+    values = config(tmp_path)
+    run(values, tmp_path / "whole")
+
+    def kill_within_save():
+        save, calls = torch.save, []
+
+        def save_half(value, path, **options):
+            calls.append(path)
+            save(value, path, **options)
+            if len(calls) == number:
+                os.truncate(path, os.path.getsize(path) // 2)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        torch.save = save_half
+
+    assert run_in_child(values, tmp_path / "killed", kill_within_save) == KILLED
+    run(values, tmp_path / "killed", recover=True)
+    assert_same_weights(tmp_path / "whole", tmp_path / "killed")
+    assert metrics_of(tmp_path / "whole") == metrics_of(tmp_path / "killed")
+
+
+@pytest.mark.parametrize("damage", [0, 100, -1, None])
+@pytest.mark.parametrize("name", ["model_state", "training_state"])
+def test_an_incomplete_checkpoint_is_ignored(name, damage, tmp_path):
+    """A file of the last checkpoint was truncated, or is missing."""
+    values = config(tmp_path)
+    run(values, tmp_path / "whole")
+    assert run_in_child(values, tmp_path / "killed", lambda: kill_before_call(*LATE)) == KILLED
+    path = tmp_path / "killed" / f"{name}_e2_b0.th"
+    content = path.read_bytes()
+    path.unlink()
+    if damage is not None:
+        path.write_bytes(content[:damage])
+    run(values, tmp_path / "killed", recover=True)
+    assert_same_weights(tmp_path / "whole", tmp_path / "killed")
+
+
 @pytest.mark.usefixtures("plugins_once")
 @pytest.mark.parametrize("checkpointer", [{}, {"save_every_num_batches": 1}])
 def test_two_killed_processes_recover_bit_for_bit(checkpointer, tmp_path):
@@ -264,7 +307,19 @@ def test_random_states_are_loaded_as_tensors_and_numbers(tmp_path):
     assert draw() == expected
 
 
-def test_an_unknown_option_is_an_error(tmp_path):
-    values = config(tmp_path, trainer={"patiance": 3})
-    with pytest.raises(ConfigurationError):
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"patiance": 3},
+        {"num_epochs": 0},
+        {"num_gradient_accumulation_steps": 0},
+        {"grad_norm": -1.0},
+        {"grad_norm": math.nan},
+        {"grad_clipping": 0.0},
+        {"grad_clipping": math.inf},
+    ],
+)
+def test_a_bad_option_is_an_error_that_names_it(options, tmp_path):
+    values = config(tmp_path, trainer=options)
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
         run(values, tmp_path / "run")

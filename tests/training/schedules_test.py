@@ -1,15 +1,18 @@
 """Learning rates and initial weights."""
 
+import math
+
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.nn import InitializerApplicator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef import load
 from allennlp_nef.errors import UserError
-from allennlp_nef.training.learning_rate_schedulers import InverseTime
+from allennlp_nef.training.schedules import InverseTime
 
 
 def optimizer_of(*rates):
@@ -33,6 +36,12 @@ def test_parameter_groups_keep_their_own_rates():
     optimizer = optimizer_of(0.1, 0.2)
     InverseTime(optimizer, 1.0).step()
     assert [group["lr"] for group in optimizer.param_groups] == [0.05, 0.1]
+
+
+@pytest.mark.parametrize("rate", [-0.1, math.nan, math.inf, True])
+def test_a_bad_rate_is_an_error(rate):
+    with pytest.raises(ConfigurationError, match="rate"):
+        InverseTime(optimizer_of(0.1), rate)
 
 
 def initial_weights_of(archive):

@@ -1,27 +1,30 @@
 """The base classes of the dataset readers, and what the writers of output formats get."""
 
 import logging
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
-from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
+from allennlp.data.tokenizers import Tokenizer
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.files import data_paths, read_objects
-from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
+from allennlp_nef.data.sentence import Sentence
+from allennlp_nef.data.tokenizers import PUNCTUATION
 from allennlp_nef.errors import DataFormatError, quote
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass
@@ -32,8 +35,8 @@ class Prediction:
     """The position of the sentence in the output, from 0."""
     answer: Mapping[str, Any]
     """The answer of the predictor, a JSON object."""
-    metadata: Mapping[str, Any]
-    """The metadata of the instance."""
+    record: Any
+    """The record of the sentence, such as a `Sentence`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """For formats of submissions: `method`, `language_pair` and `header`."""
 
@@ -92,9 +95,38 @@ class NefDatasetReader(DatasetReader):
         except LookupError as error:
             raise ConfigurationError(f"encoding: {error}") from error
         self.encoding = encoding
+        # For `reread`: a file with its time and size, and the rest of its sentences.
+        self._open_file: tuple[str, tuple[int, int] | None] | None = None
+        self._parsed: Iterator[Any] = iter(())
+
+    def parse(self, path: str) -> Iterator[Any]:
+        """Yields the parsed lines of each sentence of a file, with their `lines`, for writers that copy the others."""
+        raise NotImplementedError
+
+    def reread(self, record: Any) -> Any:
+        """Returns the parsed lines of a sentence of a file. In the order of the file, each is read once more.
+
+        # Raises
+
+        `DataFormatError`: the file is a pipe, or it has changed since it was read.
+        """
+        path, line = record.path, record.lines[0]
+        file: tuple[str, tuple[int, int] | None] = (path, None)
+        if os.path.exists(path):
+            if not os.path.isfile(path):
+                raise DataFormatError(f"{path}:{line}: expected a file, which can be read again")
+            status = os.stat(path)
+            file = (path, (status.st_mtime_ns, status.st_size))
+        for is_open in (file == self._open_file, False):
+            if not is_open:
+                self._open_file, self._parsed = file, self.parse(path)
+            for parsed in self._parsed:
+                if parsed.lines[0] == line:
+                    return parsed
+        raise DataFormatError(f"{path}:{line}: expected the sentence that was read there before")
 
     def examples(self, file_path: Any) -> Iterator[Any]:
-        """Yields the sentences of a file, each a dict of arguments of `text_to_instance`. Raises `DataFormatError`.
+        """Yields the sentences of a file, for `num_tokens` and `to_instance`. Raises `DataFormatError`.
 
         `file_path` is a single file: lists and patterns have been expanded.
         """
@@ -105,14 +137,15 @@ class NefDatasetReader(DatasetReader):
         return max(len(example[name]) for name in self.text_fields)
 
     def to_instance(self, example: Any) -> Instance:
-        """The instance of an example."""
+        """The instance of an example, by default a dict of the arguments of `text_to_instance`."""
         return self.text_to_instance(**example)
 
     def _read(self, file_path: Any) -> Iterator[Instance]:
-        for example in self.shard_iterable(self._without_long(file_path)):
+        for example in self.shard_iterable(self._examples_of(file_path)):
             yield self.to_instance(example)
 
-    def _without_long(self, file_path: Any) -> Iterator[Any]:
+    def _examples_of(self, file_path: Any) -> Iterator[Any]:
+        """Yields the examples of all files of a data path, without those that are too long."""
         num_read = num_left_out = 0
         paths = data_paths(file_path, self.prefix_ending)
         try:
@@ -154,16 +187,15 @@ class NefDatasetReader(DatasetReader):
 
 def write_text(reader: Any, prediction: Prediction) -> str:
     """The words, each with a slash and its tag unless the tag is O."""
-    pairs = zip(prediction.metadata["words"], prediction.answer["tags"], strict=True)
+    pairs = zip(prediction.record.words, prediction.answer["tags"], strict=True)
     return " ".join(word if tag == OUTSIDE else f"{word}/{tag}" for word, tag in pairs) + "\n"
 
 
 class SentenceReader(NefDatasetReader):
-    """A `NefDatasetReader` of sentences with a tag for each word.
+    """A `NefDatasetReader` of sentences with a tag for each word, whose `examples` are `Sentence` records.
 
-    An instance has the fields `tokens` (`TextField`), `tags` (`TagsField`, if the tags are known) and `metadata`, a
-    dict with `words`, `tags` and, for a sentence of a file, its parsed lines as `sentence`. If no word of a data path
-    has a gold tag, its sentences are unlabeled, and a warning says so.
+    An instance has the fields `tokens` (`TextField`), `tags` (`TagsField`, if the tags are known) and `metadata`, the
+    `Sentence`. If no word of a data path has a gold tag, its sentences are unlabeled, and a warning says so.
 
     # Parameters
 
@@ -179,45 +211,52 @@ class SentenceReader(NefDatasetReader):
         super().__init__(**kwargs)
         self.tokenizer = tokenizer or PUNCTUATION
 
-    def _without_long(self, file_path: Any) -> Iterator[Any]:
-        examples = super()._without_long(file_path)
-        untagged: list[Any] = []
-        for example in examples:
-            tags = example.get("tags")
-            if tags is None or tags != [None] * len(tags):
-                yield from chain(untagged, [example], examples)
-                return
-            untagged.append(example)
-        self.warn("%s has no gold tags, so its sentences are unlabeled.", file_path)
-        for example in untagged:
-            yield {**example, "tags": None}
+    def num_tokens(self, example: Sentence) -> int:
+        return len(example.words)
+
+    def _examples_of(self, file_path: Any) -> Iterator[Sentence]:
+        is_labeled, sentences = peek(
+            super()._examples_of(file_path),
+            lambda sentence: sentence.tags is None or any(tag is not None for tag in sentence.tags),
+        )
+        if not is_labeled:
+            self.warn("%s has no gold tags, so its sentences are unlabeled.", file_path)
+        for sentence in sentences:
+            yield sentence if is_labeled else replace(sentence, tags=None)
+
+    def to_instance(self, example: Sentence) -> Instance:
+        words = text_field(example.words)
+        fields: dict[str, Field] = {"tokens": words}
+        if example.tags is not None:
+            fields["tags"] = TagsField(example.tags, words, self.label_namespace)
+        return Instance({**fields, "metadata": MetadataField(example)})
 
     def text_to_instance(
-        self,
-        tokens: list[str],
-        tags: Sequence[str | None] | None = None,
-        sentence: Any = None,
+        self, tokens: list[str], tags: Sequence[str | None] | None = None
     ) -> Instance:
-        """The instance of a sentence: its words, their tags if they are known, and the parsed lines of a file for the
-        output format. The tag None stands for a word without a gold tag.
+        """The instance of a sentence: its words and, if they are known, their tags. The tag None stands for a word
+        without a gold tag.
         """
-        words = text_field(tokens)
-        fields: dict[str, Field] = {"tokens": words}
-        if tags is not None:
-            fields["tags"] = TagsField(tags, words, self.label_namespace)
-        metadata: dict[str, Any] = {"words": tokens, "tags": tags}
-        if sentence is not None:
-            metadata["sentence"] = sentence
-        return Instance({**fields, "metadata": MetadataField(metadata)})
+        return self.to_instance(Sentence(tokens, None if tags is None else list(tags)))
+
+
+def peek(examples: Iterable[T], has_labels: Callable[[T], bool]) -> tuple[bool, Iterable[T]]:
+    """Returns whether any of the examples has labels, and all examples. Usually, the first one suffices; no more than
+    necessary are read."""
+    examples, read = iter(examples), []
+    for example in examples:
+        read.append(example)
+        if has_labels(example):
+            return True, chain(read, examples)
+    return False, read
 
 
 def read_tagged_objects(
     path: str, encoding: str = "utf-8", no_tag: str | None = None
-) -> Iterator[tuple[int, list[str], list[str | None] | None]]:
-    """Yields the line number, the `tokens` and the `tags` of each object of a file of JSON lines, such as the answers
-    of `nef_tagger`. Other fields are ignored. The tags null and `no_tag` stand for a word without a gold tag. A file
-    whose first object has no `tags` is unlabeled. Tokens and tags have neither tabs and line ends, nor blanks at their
-    ends.
+) -> Iterator[Sentence]:
+    """Yields the sentences of a file of JSON lines with `tokens` and `tags`, such as the answers of `nef_tagger`. Other
+    fields are ignored. The tags null and `no_tag` stand for a word without a gold tag. A file whose first object has
+    no `tags` is unlabeled. Tokens and tags have neither tabs and line ends, nor blanks at their ends.
 
     # Raises
 
@@ -234,7 +273,8 @@ def read_tagged_objects(
             raise DataFormatError(
                 f"{path}:{number}: expected tokens, a list of words, and {expected}, got {quote(value)}"
             )
-        yield number, tokens, tags and [None if tag == no_tag else tag for tag in tags]
+        gold = tags and [None if tag == no_tag else tag for tag in tags]
+        yield Sentence(tokens, gold, path=path, lines=[number] * len(tokens))
 
 
 def _are_tagged(tokens: Any, tags: Any) -> bool:
@@ -247,31 +287,6 @@ def _are_tagged(tokens: Any, tags: Any) -> bool:
         isinstance(each, str) and each and each.strip(" ") == re.sub("[\t\r\n]", "", each)
         for each in [*tokens, *without_none]
     )
-
-
-class TextReader(NefDatasetReader):
-    """A `NefDatasetReader` that also takes sentences as strings, in files or in `text_to_instance`.
-
-    # Parameters
-
-    tokenizer : `Tokenizer`, optional (default = `None`)
-        Splits sentences into words. None: whitespace in files, and the rules of `punctuation` for strings in requests.
-    token_indexers, max_tokens, label_namespace, encoding, max_instances
-        See `NefDatasetReader`.
-    """
-
-    def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.tokenizer = tokenizer or PUNCTUATION
-        self._file_tokenizer = tokenizer or WhitespaceTokenizer()
-
-    def split(self, text: str | list[str]) -> list[str]:
-        """The words of raw text. A list of words is returned as it is."""
-        return split_text(text, self.tokenizer)[0] if isinstance(text, str) else text
-
-    def split_line(self, text: str) -> list[str]:
-        """The words of a sentence in a file."""
-        return split_text(text, self._file_tokenizer)[0]
 
 
 def text_field(words: list[str]) -> TextField:

@@ -2,8 +2,10 @@
 
 import json
 import re
+from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from allennlp.common.checks import ConfigurationError
@@ -13,9 +15,11 @@ from allennlp_nef.data.chunks import OUTSIDE, SCHEMES, convert_tags, split_tag
 from allennlp_nef.data.dataset_readers.base import (
     Prediction,
     SentenceReader,
+    peek,
     read_tagged_objects,
 )
 from allennlp_nef.data.files import is_json_lines, read_lines
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, UserError, quote
 
 # The values of the tag column for words without a gold tag.
@@ -27,19 +31,15 @@ CONLLEVAL_BOUNDARY = re.compile(r"[ \t]*((-DOCSTART-|-X-)([ \t].*)?)?")
 
 
 @dataclass
-class ColumnSentence:
-    """A sentence of a file of CoNLL columns."""
+class Rows:
+    """The parsed lines of a sentence in a file of CoNLL columns."""
 
-    rows: list[list[str]]
+    rows: list[list[str]] = field(default_factory=list)
     """The columns of each token."""
-    lines: list[int]
+    lines: "array[int]" = field(default_factory=partial(array, "L"))
     """The line number of each token, from 1."""
     separator: str = "\t"
     """The column separator."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the fields, for `allennlp evaluate --predictions-output-file`."""
-        return asdict(self)
 
 
 def read_columns(
@@ -47,7 +47,7 @@ def read_columns(
     encoding: str = "utf-8",
     comment_prefix: str | None = None,
     boundary: re.Pattern[str] = _BOUNDARY,
-) -> Iterator[ColumnSentence]:
+) -> Iterator[Rows]:
     """Yields the sentences of a file of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): one token per line, and an
     empty line after each sentence.
 
@@ -65,15 +65,18 @@ def read_columns(
         is_comment = comment_prefix and line.startswith(comment_prefix)
         return not is_comment and not boundary.fullmatch(line)
 
-    lines = (line.rstrip(" ") for _, line in read_lines(path, encoding))
-    end = "\t" if all(line.endswith("\t") for line in filter(is_token, lines)) else ""
+    has_other_end, numbered = peek(
+        read_lines(path, encoding),
+        lambda each: is_token(each[1]) and not each[1].rstrip(" ").endswith("\t"),
+    )
+    end = "" if has_other_end else "\t"
     first_layout, first_line = "", 0
-    sentence = ColumnSentence([], [])
-    for number, line in read_lines(path, encoding):
+    sentence = Rows()
+    for number, line in numbered:
         if not is_token(line):
             if sentence.rows and boundary.fullmatch(line):
                 yield sentence
-                sentence = ColumnSentence([], [])
+                sentence = Rows()
             continue
         line = line.rstrip(" ").removesuffix(end)
         if "\t" in line:
@@ -119,18 +122,19 @@ def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
     Columns are separated as in the input file, or by tabs if the input is a request or JSON. In this case, the columns
     before the word column are `_`.
     """
-    answer, metadata = prediction.answer, prediction.metadata
-    rows, separator = [["_"] * reader.word_column + [word] for word in metadata["words"]], "\t"
-    if "sentence" in metadata:
-        given, separator = metadata["sentence"].rows, metadata["sentence"].separator
-        tag_index = reader.tag_index(len(given[0]))
-        rows = [[text for i, text in enumerate(row) if i != tag_index] for row in given]
+    answer, sentence = prediction.answer, prediction.record
+    rows, separator = [["_"] * reader.word_column + [word] for word in sentence.words], "\t"
+    if sentence.path and not is_json_lines(sentence.path):
+        given = reader.reread(sentence)
+        separator = given.separator
+        tag_index = reader.tag_index(len(given.rows[0]))
+        rows = [[text for i, text in enumerate(row) if i != tag_index] for row in given.rows]
     if "label_probabilities" in answer:
         labels, columns = zip(*answer["label_probabilities"].items())
         for row, values in zip(rows, zip(*columns)):
             of_labels = {label: round(value, 6) for label, value in zip(labels, values)}
             row.append(json.dumps(of_labels, ensure_ascii=False, separators=(",", ":")))
-    for tags in (metadata["tags"], answer["tags"]):
+    for tags in (sentence.tags, answer["tags"]):
         if tags is not None:
             tags = convert_tags(tags, "BIO") if reader.tag_scheme == "BIOUL" else tags
             rows = [[*row, tag or NO_TAG[0]] for row, tag in zip(rows, tags)]
@@ -141,8 +145,8 @@ def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
 class ConllTagsReader(SentenceReader):
     """Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word, tag) and CoNLL-2003
     (word, part of speech, chunk, tag). `read_columns` describes the format. Tags may be IOB1, BIO (IOB2), BIOUL or
-    BIOES; chunks are read as in `conlleval`. For the fields of an instance see `SentenceReader`; `sentence`
-    is a `ColumnSentence`. Files ending in `.jsonl` are JSON lines (see `read_tagged_objects`).
+    BIOES; chunks are read as in `conlleval`. Files ending in `.jsonl` are JSON lines (see `read_tagged_objects`). For
+    the fields of an instance see `SentenceReader`.
 
     A word whose tag is `?` or empty has no gold tag and is ignored in the loss and scores. A file without the tag
     column is unlabeled, and a warning says so.
@@ -187,42 +191,43 @@ class ConllTagsReader(SentenceReader):
         index = self.tag_column + (width if self.tag_column < 0 else 0)
         return index if 0 <= index < width and index != self.word_column % width else None
 
-    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+    def parse(self, path: str) -> Iterator[Rows]:
+        return read_columns(path, self.encoding, self.comment_prefix)
+
+    def examples(self, file_path: str) -> Iterator[Sentence]:
         if is_json_lines(file_path):
-            for number, words, tags in read_tagged_objects(file_path, self.encoding, NO_TAG[0]):
-                tags = self._converted(tags, file_path, [number] * len(words))
-                yield {"tokens": words, "tags": tags}
+            for sentence in read_tagged_objects(file_path, self.encoding, NO_TAG[0]):
+                yield self._converted(sentence)
             return
         has_warned = False
-        for sentence in read_columns(file_path, self.encoding, self.comment_prefix):
-            width = len(sentence.rows[0])
+        for parsed in self.parse(file_path):
+            width = len(parsed.rows[0])
             if not -width <= self.word_column < width:
                 raise DataFormatError(
-                    f"{file_path}:{sentence.lines[0]}: expected words in column {self.word_column} of {width}"
+                    f"{file_path}:{parsed.lines[0]}: expected words in column {self.word_column} of {width}"
                 )
             index = self.tag_index(width)
             if index is None and self.tag_column is not None and not has_warned:
                 self.warn(f"{file_path} has no column {self.tag_column}: it is read without tags.")
                 has_warned = True
-            words = [row[self.word_column] for row in sentence.rows]
+            words = [row[self.word_column] for row in parsed.rows]
             if "" in words:
-                place = f"{file_path}:{sentence.lines[words.index('')]}"
+                place = f"{file_path}:{parsed.lines[words.index('')]}"
                 raise DataFormatError(f"{place}: expected a word, got an empty column")
             tags = None
             if index is not None:
-                tags = [None if row[index] in NO_TAG else row[index] for row in sentence.rows]
-                tags = self._converted(tags, file_path, sentence.lines)
-            yield {"tokens": words, "tags": tags, "sentence": sentence}
+                tags = [None if row[index] in NO_TAG else row[index] for row in parsed.rows]
+            yield self._converted(Sentence(words, tags, path=file_path, lines=parsed.lines))
 
-    def _converted(
-        self, tags: list[str | None] | None, path: str, lines: Sequence[int]
-    ) -> list[str | None] | None:
-        """Returns the tags in the scheme of the reader. `lines` are their line numbers, for errors."""
-        if tags is None or self.tag_scheme is None:
-            return tags
-        for tag, line in zip(tags, lines):
+    def _converted(self, sentence: Sentence) -> Sentence:
+        """Returns the sentence with its tags in the scheme of the reader."""
+        if sentence.tags is None or self.tag_scheme is None:
+            return sentence
+        for tag, line in zip(sentence.tags, sentence.lines):
             try:
                 split_tag(OUTSIDE if tag is None else tag)
             except ValueError as error:
-                raise DataFormatError(f"{path}:{line}: {error} (tag_column, tag_scheme)") from None
-        return convert_tags(tags, self.tag_scheme)
+                raise DataFormatError(
+                    f"{sentence.path}:{line}: {error} (tag_column, tag_scheme)"
+                ) from None
+        return replace(sentence, tags=convert_tags(sentence.tags, self.tag_scheme))

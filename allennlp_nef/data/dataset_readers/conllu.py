@@ -1,32 +1,27 @@
-"""CoNLL-U (https://universaldependencies.org/format.html): parser and writer, and the readers `conllu_tags` and
-`conllu_trees`."""
+"""CoNLL-U (https://universaldependencies.org/format.html): parser and writer, and the reader `conllu_tags`."""
 
 import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance
-from allennlp.data.fields import MetadataField, SequenceLabelField
+from allennlp.data import DatasetReader
 
 from allennlp_nef.data.dataset_readers.base import (
     Prediction,
     SentenceReader,
-    TextReader,
-    Writer,
+    peek,
     read_tagged_objects,
-    text_field,
 )
-from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.files import is_json_lines, read_lines
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, quote
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TAG_COLUMNS = ("upos", "xpos", "feats")
 UNKNOWN = "_"
-Tree = tuple[list[int], list[str]]
-"""The head of each word, from 1, or 0 for the root; and the label of the arc between them."""
 _RANGE = re.compile(r"([1-9][0-9]{,8})-([1-9][0-9]{,8})")
 
 
@@ -41,12 +36,8 @@ class ConlluSentence:
     """The line number of `text[0]`, from 1."""
     words: list[list[str]]
     """The ten columns of each word."""
-    lines: list[int]
+    lines: "array[int]"
     """The line number of each word, from 1."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the fields, for `allennlp evaluate --predictions-output-file`."""
-        return asdict(self)
 
     def column(self, name: str) -> list[str]:
         """Returns the value of one of the `COLUMNS` for each word."""
@@ -89,7 +80,7 @@ def read_conllu(path: str, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
 
 
 def _parse(path: str, text: list[str], first_line: int) -> ConlluSentence:
-    sentence = ConlluSentence(path, text, first_line, [], [])
+    sentence = ConlluSentence(path, text, first_line, [], array("L"))
     empty_nodes = range_end = 0
     for number, line in enumerate(text, first_line):
         line = line.rstrip("\r\n")
@@ -126,16 +117,6 @@ def _parse(path: str, text: list[str], first_line: int) -> ConlluSentence:
     return sentence
 
 
-def has_values(path: str, encoding: str, columns: Sequence[str]) -> bool:
-    """Returns whether any word of a file has a value in one of the columns. Usually, the first sentence suffices."""
-    return any(
-        value != UNKNOWN
-        for sentence in read_conllu(path, encoding)
-        for name in columns
-        for value in sentence.column(name)
-    )
-
-
 def format_conllu(forms: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str:
     """Returns the lines of a new sentence: its words and some of the other `COLUMNS`."""
     lines = [f"# text = {' '.join(forms)}\n"]
@@ -146,44 +127,7 @@ def format_conllu(forms: Sequence[str], columns: Mapping[str, Sequence[str]]) ->
     return "".join(lines) + "\n"
 
 
-def tree_of(sentence: ConlluSentence) -> Tree:
-    """Returns the tree in HEAD and DEPREL. Raises a `DataFormatError` with path and line if there is none."""
-    labels = sentence.column("deprel")
-    heads: list[int] = []
-    for head, label, line in zip(sentence.column("head"), labels, sentence.lines):
-        if not re.fullmatch("[0-9]{1,9}", head) or int(head) > len(labels) or label == UNKNOWN:
-            raise DataFormatError(
-                f"{sentence.path}:{line}: expected a HEAD from 0 to {len(labels)} and a DEPREL, "
-                f"got {quote(head)} and {quote(label)}"
-            )
-        heads.append(int(head))
-    fault = fault_of_heads(heads)
-    if fault is not None:
-        word, message = fault
-        raise DataFormatError(f"{sentence.path}:{sentence.lines[word - 1]}: {message}")
-    return heads, labels
-
-
-def fault_of_heads(heads: Sequence[int]) -> tuple[int, str] | None:
-    """Returns what keeps heads from forming a tree with one root: a word, counted from 1, and a message; None if
-    nothing. A head is the number of another word, or 0 for the root.
-    """
-    roots = [word for word, head in enumerate(heads, 1) if head == 0]
-    if len(roots) != 1:
-        return max(roots, default=1), f"expected one word with HEAD 0, got {len(roots)}"
-    reaches_root = {0}
-    for word in range(1, len(heads) + 1):
-        path: set[int] = set()
-        while word not in reaches_root:
-            if word in path:
-                return word, f"expected a tree, got a cycle through word {word}"
-            path.add(word)
-            word = heads[word - 1]
-        reaches_root |= path
-    return None
-
-
-def _check_column(column: str) -> str:
+def check_column(column: str) -> str:
     if column not in TAG_COLUMNS:
         raise ConfigurationError(f"column must be one of {', '.join(TAG_COLUMNS)}, not {column!r}")
     return column
@@ -191,29 +135,21 @@ def _check_column(column: str) -> str:
 
 def write_conllu(reader: "ConlluTagsReader", prediction: Prediction) -> str:
     """Writes CoNLL-U: the sentence of the input file with the predicted tags in the reader's column."""
-    return _fill_in(prediction, {reader.column: prediction.answer["tags"]})
+    return fill_in(reader, prediction, {reader.column: prediction.answer["tags"]})
 
 
-def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
-    """Writes CoNLL-U: the sentence of the input file with the predicted HEAD and DEPREL."""
-    answer = prediction.answer
-    columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
-    if "sentence" not in prediction.metadata:
-        columns[reader.column] = answer["tags"]
-    return _fill_in(prediction, columns)
-
-
-def _fill_in(prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> str:
-    if "sentence" in prediction.metadata:
-        return prediction.metadata["sentence"].with_columns(columns)
-    return format_conllu(prediction.metadata["words"], columns)
+def fill_in(reader: Any, prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> str:
+    """Returns the sentence of the input file, or a new one, with these columns."""
+    sentence = prediction.record
+    if sentence.path and not is_json_lines(sentence.path):
+        return reader.reread(sentence).with_columns(columns)
+    return format_conllu(sentence.words, columns)
 
 
 @DatasetReader.register("conllu_tags")
 class ConlluTagsReader(SentenceReader):
     """Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features; or
-    JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`; `sentence` is a
-    `ConlluSentence`.
+    JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`.
 
     A word without UPOS has no gold tag and is ignored in the loss and scores. A file without any value in the column is
     unlabeled, and a warning says so. The `feats` column is empty for most words of some languages, so with `feats` a
@@ -231,95 +167,26 @@ class ConlluTagsReader(SentenceReader):
 
     def __init__(self, column: str = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.column = _check_column(column)
+        self.column = check_column(column)
 
-    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+    def parse(self, path: str) -> Iterator[ConlluSentence]:
+        return read_conllu(path, self.encoding)
+
+    def examples(self, file_path: str) -> Iterator[Sentence]:
         no_tag = UNKNOWN if self.column == "upos" else None
         if is_json_lines(file_path):
-            for _, tokens, gold in read_tagged_objects(file_path, self.encoding, no_tag):
-                yield {"tokens": tokens, "tags": gold}
+            yield from read_tagged_objects(file_path, self.encoding, no_tag)
             return
-        columns = ["upos", "feats"] if self.column == "feats" else [self.column]
-        is_labeled = has_values(file_path, self.encoding, columns)
+        names = ("upos", "feats") if self.column == "feats" else (self.column,)
+        is_labeled, sentences = peek(
+            self.parse(file_path),
+            lambda parsed: any({*parsed.column(name)} != {UNKNOWN} for name in names),
+        )
         if not is_labeled:
             self.warn(
                 "%s has no %s, so its sentences are unlabeled.", file_path, self.column.upper()
             )
-        for sentence in read_conllu(file_path, self.encoding):
-            tags = sentence.column(self.column)
+        for parsed in sentences:
+            tags = parsed.column(self.column)
             gold = [None if tag == no_tag else tag for tag in tags] if is_labeled else None
-            yield {"tokens": sentence.column("form"), "tags": gold, "sentence": sentence}
-
-
-class PosField(SequenceLabelField):
-    """A `SequenceLabelField` whose namespace intentionally has an unknown tag, about which AllenNLP would warn."""
-
-    __slots__: list[str] = []
-    _already_warned_namespaces = {"pos"}
-
-
-@DatasetReader.register("conllu_trees")
-class ConlluTreesReader(TextReader):
-    """Reads CoNLL-U files (Universal Dependencies) for parsers: words, one column of tags, heads and dependency labels.
-
-    An instance has the fields that `arc_mlp_parser` and the `biaffine_parser` of allennlp-models take: `words`,
-    `pos_tags` (namespace "pos"), if the tree is known `head_indices` and `head_tags`, and `metadata`, a dict with
-    `words`, `pos` and, for a sentence of a file, the `ConlluSentence` as `sentence`.
-
-    A file without any HEAD is unlabeled, and a warning says so.
-
-    # Parameters
-
-    column : `str`, optional (default = `"upos"`)
-        The column of the tags: "upos", "xpos" or "feats".
-    label_namespace : `str`, optional (default = `"head_tags"`)
-        The vocabulary namespace of the dependency labels.
-    tokenizer, token_indexers, max_tokens, encoding, max_instances
-        See `TextReader` and `NefDatasetReader`.
-    """
-
-    text_fields = ("words",)
-    writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu_tree}
-
-    def __init__(
-        self, column: str = "upos", label_namespace: str = "head_tags", **kwargs: Any
-    ) -> None:
-        super().__init__(label_namespace=label_namespace, **kwargs)
-        self.column = _check_column(column)
-
-    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
-        has_trees = has_values(file_path, self.encoding, ["head"])
-        if not has_trees:
-            self.warn("%s has no HEAD, so its sentences are unlabeled.", file_path)
-        for sentence in read_conllu(file_path, self.encoding):
-            heads, labels = tree_of(sentence) if has_trees else (None, None)
-            words, tags = sentence.column("form"), sentence.column(self.column)
-            tree = {"heads": heads, "labels": labels}
-            yield {"words": words, "tags": tags, **tree, "sentence": sentence}
-
-    def text_to_instance(
-        self,
-        words: str | list[str],
-        tags: list[str] | None = None,
-        heads: list[int] | None = None,
-        labels: list[str] | None = None,
-        sentence: ConlluSentence | None = None,
-    ) -> Instance:
-        """Returns the instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if
-        they are known, and the parsed lines of a file for the output format.
-        """
-        words = self.split(words)
-        tags = tags or [UNKNOWN] * len(words)
-        tokens = text_field(words)
-        fields: dict[str, Field] = {
-            "words": tokens,
-            "pos_tags": PosField(tags, tokens, "pos"),
-        }
-        if heads is not None and labels is not None:
-            fields["head_tags"] = TagsField(labels, tokens, self.label_namespace)
-            fields["head_indices"] = SequenceLabelField(heads, tokens, "head_index_tags")
-        metadata: dict[str, Any] = {"words": words, "pos": tags}
-        if sentence is not None:
-            metadata["sentence"] = sentence
-        fields["metadata"] = MetadataField(metadata)
-        return Instance(fields)
+            yield Sentence(parsed.column("form"), gold, path=file_path, lines=parsed.lines)

@@ -3,6 +3,8 @@
 import torch
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder, Seq2SeqEncoder
 
+from allennlp_nef.options import check_integers, check_numbers
+
 
 @Seq2SeqEncoder.register("dropout")
 class DropoutEncoder(PassThroughEncoder):
@@ -17,6 +19,8 @@ class DropoutEncoder(PassThroughEncoder):
     """
 
     def __init__(self, input_dim: int, dropout: float, bidirectional: bool = True) -> None:
+        check_integers(input_dim=input_dim)
+        check_numbers(0, 1, dropout=dropout)
         super().__init__(input_dim)
         self._dropout = torch.nn.Dropout(dropout)
         self._bidirectional = bidirectional

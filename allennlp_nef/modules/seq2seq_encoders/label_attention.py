@@ -5,7 +5,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.seq2seq_encoders import LstmSeq2SeqEncoder, Seq2SeqEncoder
 
+from allennlp_nef.data.fields import labels_of
 from allennlp_nef.nn.util import zero_padding
+from allennlp_nef.options import check_integers, check_numbers
 
 LABEL_SCALE = 0.0025  # of the initial label embeddings, as in the code of Cui & Zhang (2019)
 
@@ -142,15 +144,15 @@ class LabelAttention(Seq2SeqEncoder):
         label_namespace: str = "labels",
     ) -> None:
         super().__init__()
+        check_integers(
+            input_dim=input_dim, hidden_dim=hidden_dim, num_layers=num_layers, num_heads=num_heads
+        )
+        check_numbers(0, 1, dropout=dropout)
         if hidden_dim % 2 or hidden_dim % num_heads:
             raise ConfigurationError(
                 f"hidden_dim must be even and divisible by num_heads ({num_heads}), got {hidden_dim}"
             )
-        num_labels = vocab.get_vocab_size(label_namespace)
-        if not num_labels or vocab.is_padded(label_namespace):
-            raise ConfigurationError(f"label_namespace: {label_namespace!r} contains no labels")
-        self.label_namespace = label_namespace
-        self.label_table = LabelTable(num_labels, hidden_dim)
+        self.label_table = LabelTable(len(labels_of(vocab, label_namespace)), hidden_dim)
         scale = (hidden_dim / num_heads if scale_by_head else hidden_dim) ** -0.5
         dims = [input_dim, *[2 * hidden_dim] * num_layers]
         self._dims = input_dim, 2 * hidden_dim if attend_last else hidden_dim

@@ -1,6 +1,7 @@
 """The neural easy-first decoder."""
 
 import math
+from collections import deque
 from functools import partial
 
 import torch
@@ -19,6 +20,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
 )
 from allennlp_nef.nn.sketching import sketch, windows
 from allennlp_nef.nn.util import zero_padding
+from allennlp_nef.options import check_integers, check_numbers
 
 
 @Seq2SeqEncoder.register("neural_easy_first")
@@ -65,6 +67,11 @@ class NeuralEasyFirst(TracedEncoder):
         dropout: float = 0.0,
         bidirectional: bool = True,
     ) -> None:
+        check_integers(
+            input_dim=input_dim, preattention_dim=preattention_dim, sketch_dim=sketch_dim
+        )
+        check_integers(0, context_size=context_size)
+        check_numbers(0, 1, dropout=dropout)
         super().__init__(input_dim, sketch_dim + input_dim * concat_input, bidirectional)
         if sketch_update not in ("single", "full"):
             raise ConfigurationError(
@@ -73,11 +80,6 @@ class NeuralEasyFirst(TracedEncoder):
         if num_steps != "length" and not (type(num_steps) is int and num_steps > 0):
             raise ConfigurationError(
                 f'num_steps must be an integer of at least 1 or "length", got {num_steps!r}'
-            )
-        if min(preattention_dim, sketch_dim, context_size + 1) < 1:
-            raise ConfigurationError(
-                "expected a preattention_dim and a sketch_dim of at least 1 and a context_size of at least 0, "
-                f"got {preattention_dim}, {sketch_dim} and {context_size}"
             )
         self.attention = attention or ConstrainedSoftmaxTransform()
         self.sketch_update = sketch_update
@@ -125,36 +127,47 @@ class NeuralEasyFirst(TracedEncoder):
         if mask is None:
             mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
         inputs = zero_padding(inputs, mask)
+        lengths = mask.sum(-1)
         num_steps = max(1, inputs.size(1))
         if isinstance(self.num_steps, int):
             num_steps = min(num_steps, self.num_steps)
+        # The longest sentences come first, so those that have not finished are a slice.
+        order = lengths.argsort(descending=True, stable=True)
+        restored = order.argsort()
+        active = [len(mask)] * num_steps
+        if mask.device.type == "cpu":  # on other devices, counting would synchronize
+            is_active = lengths > torch.arange(num_steps).unsqueeze(1)  # (steps, batch)
+            active = is_active.sum(1).clamp(min=1).tolist()
         preactivation = linear(windows(inputs, self.context_size), self.input_weight, self.bias)
-        sketches, attention, history = sketch(
-            preactivation,
+        score = tag_scorer and partial(self._tag_scores, tag_scorer, inputs.index_select(0, order))
+        steps = sketch(
+            preactivation.index_select(0, order),
             self.sketch_weight,
             self.attention_vector,
             self.attention,
-            mask,
-            num_steps,
+            mask[order],
+            active,
             self.context_size,
             single=self.sketch_update == "single",
-            score_updates=tag_scorer and partial(self._tag_scores, tag_scorer, inputs),
-            trace=trace,
+            score_updates=score,
         )
-        output = self._dropout(self._output(inputs, sketches))
-        if attention is None or history is None:
-            return output, None
-        after = history.unbind(1)
-        num_rows = mask.sum(-1).clamp(max=num_steps)
-        return output, EncoderTrace(
-            attention, num_rows, lambda step: self._output(inputs, after[step])
-        )
+        attention, history = zip(*(steps if trace else deque(steps, maxlen=1)))
 
+        def output_after(step: int) -> torch.Tensor:
+            return self._output(inputs, zero_padding(history[step].index_select(0, restored), mask))
+
+        output = self._dropout(output_after(-1))
+        if not trace:
+            return output, None
+        alphas = torch.stack(attention, 1).index_select(0, restored)  # (batch, steps, tokens)
+        return output, EncoderTrace(alphas, lengths.clamp(max=num_steps), output_after)
+
+    @torch.no_grad()
     def _tag_scores(
         self, tag_scorer: TagScorer, inputs: torch.Tensor, updates: torch.Tensor
     ) -> torch.Tensor:
-        """Returns the best tag score of each word with these updates: (batch, tokens)."""
-        return tag_scorer(self._output(inputs, updates)).amax(-1)
+        """Returns the best tag score of each word with the updates of these pre-activations: (batch, tokens)."""
+        return tag_scorer(self._output(inputs[: len(updates)], updates.tanh())).amax(-1)
 
     def _output(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:
         """[h; s], or s alone: (..., tokens, output_dim)."""

@@ -3,7 +3,6 @@
 import math
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
@@ -12,6 +11,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TracedEncoder,
 )
 from allennlp_nef.nn.util import exclude_scores, in_float32_at_least, zero_padding
+from allennlp_nef.options import check_integers, check_numbers
 
 NUM_ROWS = 64  # words whose scores are computed at once
 
@@ -48,8 +48,6 @@ class PositionAwareSelfAttention(TracedEncoder):
         Whether Psi contains G, which favors nearby words.
     relative : `bool`, optional (default = `True`)
         Whether Psi contains P, a trained bias for each distance.
-    absolute : `bool`, optional (default = `False`)
-        Whether the scores are computed from x plus an absolute position encoding (Table VI).
     dropout : `float`, optional (default = `0.0`)
         Dropout of s.
     bidirectional : `bool`, optional (default = `True`)
@@ -68,19 +66,17 @@ class PositionAwareSelfAttention(TracedEncoder):
         mask_self: bool = True,
         gaussian: bool = True,
         relative: bool = True,
-        absolute: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = True,
     ) -> None:
+        hidden_dim = input_dim if hidden_dim is None else hidden_dim
+        check_integers(input_dim=input_dim, hidden_dim=hidden_dim, window=window)
+        check_numbers(0, 1, dropout=dropout)
         super().__init__(input_dim, input_dim, bidirectional)
-        if window < 1:
-            raise ConfigurationError(f"window must be at least 1, got {window}")
-        hidden_dim = hidden_dim or input_dim
         self.window = window
         self.mask_self = mask_self
         self.gaussian = gaussian
         self.relative = relative
-        self.absolute = absolute
         self._dropout = torch.nn.Dropout(dropout)
         linear = torch.nn.Linear
         # W_1; W_2 with b; w (Eq. 5)
@@ -139,12 +135,9 @@ class PositionAwareSelfAttention(TracedEncoder):
         """Returns a: (batch, tokens, tokens), at least float32; 0 for padding and words with nothing to attend to."""
         positions = torch.arange(inputs.size(1), device=inputs.device)
         distances = (positions.unsqueeze(0) - positions.unsqueeze(1)).abs()  # (tokens, tokens)
-        placed = inputs
-        if self.absolute:
-            placed = inputs + sinusoids(positions, inputs.size(2)).to(inputs.dtype)
-        keys = self.key(placed).unsqueeze(1)  # (batch, 1, tokens, hidden_dim)
+        keys = self.key(inputs).unsqueeze(1)  # (batch, 1, tokens, hidden_dim)
         # Eqs. 5 and 6. A few rows at a time: (batch, rows, tokens, hidden_dim) is large.
-        blocks = self.query(placed).unsqueeze(2).split(NUM_ROWS, dim=1)
+        blocks = self.query(inputs).unsqueeze(2).split(NUM_ROWS, dim=1)
         scores = torch.cat([(queries + keys).tanh() @ self.vector for queries in blocks], dim=1)
         scores = in_float32_at_least(scores)
         if self.gaussian:  # Eq. 10
@@ -158,10 +151,3 @@ class PositionAwareSelfAttention(TracedEncoder):
         if self.mask_self:  # Eq. 9
             is_visible = is_visible & (distances > 0)
         return exclude_scores(scores, ~is_visible).softmax(-1).masked_fill(~is_visible, 0)  # Eq. 7
-
-
-def sinusoids(positions: torch.Tensor, dim: int) -> torch.Tensor:
-    """Returns the absolute position encoding of Vaswani et al. (NIPS 2017), Section 3.5: (tokens,) -> (tokens, dim)."""
-    places = torch.arange(0, dim, 2, device=positions.device)
-    angles = positions.unsqueeze(1) * torch.exp(places * (-math.log(10000.0) / dim))
-    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :dim]

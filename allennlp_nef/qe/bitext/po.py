@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,11 +10,13 @@ from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.bitext.segments import (
     Answer,
     Bitext,
-    SegmentPair,
+    decision_of,
+    make_segment,
+    note_of,
     read_bytes,
-    summary,
     write_bytes,
 )
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 _OWN = "# allennlp_nef: "  # translators' comments survive updates of a file
 _FIELD = re.compile(
@@ -51,7 +54,8 @@ def read_po(path: str) -> Bitext:
     entries = list(_entries(path, lines, encoding))
     header = entries[0].texts if entries and not entries[0].texts["msgid"] else {}
     language = re.search(r"^Language: *(\S+)", header.get("msgstr", ""), re.M)
-    segments, starts = [], []
+    segments: list[TranslatedSentence] = []
+    starts: list[int] = []
     for number, entry in enumerate(entries[bool(header) :], 1):
         texts = dict(entry.texts)
         source = texts.pop("msgid")
@@ -60,26 +64,51 @@ def read_po(path: str) -> Bitext:
         for keyword, target in texts.items():
             is_one = keyword == "msgstr" or (keyword == "msgstr[0]" and len(texts) > 1)
             name = f"message {number}{keyword.removeprefix('msgstr')}"
-            place = f"{path}:{entry.start + 1}"
-            segments.append(SegmentPair(name, place, source if is_one else plural, target))
+            text = source if is_one else plural
+            segments.append(make_segment(name, path, entry.start + 1, text, target))
             starts.append(entry.start)
 
-    def write(draft: Path, answers: Iterable[Answer]) -> None:
-        end = "\r" * lines[0].endswith("\r")
-        added: dict[int, str] = {}
-        for start, segment, answer in zip(starts, segments, answers):
-            if text := summary(answer):
-                label = re.sub(r"[^\[]*", "", segment.name, count=1)
-                note = f"{_OWN}{label}{' ' * bool(label)}{text}".replace("\n", " ")
-                added[start] = f"{added.get(start, '')}{note}{end}\n"
-        kept = (
-            added.get(index, "") + line
-            for index, line in enumerate(lines)
-            if not line.startswith(_OWN)
-        )
+    def write(draft: Path, answers: Iterable[Answer | None]) -> None:
+        kept: list[str] = []
+        copied = 0
+        items = zip(starts, segments, answers)
+        for start, of_message in groupby(items, key=lambda item: item[0]):
+            group = list(of_message)
+            kept += (line for line in lines[copied:start] if not line.startswith(_OWN))
+            end = "\r" * lines[start].endswith("\r")
+            notes = []
+            for _, segment, answer in group:
+                if text := note_of(segment, answer):
+                    label = re.sub(r"[^\[]*", "", segment.name, count=1)
+                    notes.append(f"{_OWN}{label}{' ' * bool(label)}{text}{end}".replace("\n", " "))
+            at = next((i for i in range(len(kept), 0, -1) if not kept[i - 1].startswith("#|")), 0)
+            kept[at:at] = notes
+            decision = decision_of(segment for _, segment, _ in group)
+            if decision:
+                _set_fuzzy(kept, decision == "reject", end)
+            copied = start
+        kept += (line for line in lines[copied:] if not line.startswith(_OWN))
         write_bytes(draft, "\n".join(kept).encode(encoding, "backslashreplace"))
 
     return Bitext(segments, None, language[1] if language else None, write)
+
+
+def _set_fuzzy(lines: list[str], is_fuzzy: bool, end: str) -> None:
+    """Adds the flag `fuzzy` to the comments at the end of some lines, or removes it."""
+    is_comment = (line.startswith("#") and not line.startswith("#~") for line in reversed(lines))
+    start = len(lines) - sum(1 for _ in takewhile(bool, is_comment))
+    comments = [line for line in lines[start:] if not line.startswith("#,")]
+    flags = [
+        flag.strip()
+        for line in lines[start:]
+        if line.startswith("#,")
+        for flag in line[2:].split(",")
+    ]
+    if is_fuzzy != ("fuzzy" in flags):
+        flags = ["fuzzy"] * is_fuzzy + [flag for flag in flags if flag not in ("", "fuzzy")]
+        at = next((i for i, line in enumerate(comments) if line.startswith("#|")), len(comments))
+        comments[at:at] = [f"#, {', '.join(flags)}{end}"] * bool(flags)
+        lines[start:] = comments
 
 
 def _entries(path: str, lines: Sequence[str], encoding: str) -> Iterator[_Entry]:

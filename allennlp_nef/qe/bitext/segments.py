@@ -1,4 +1,4 @@
-"""Shared by all bitext formats: segments, compressed files, languages and score summaries."""
+"""Shared by all bitext formats: segments, compressed files, and what a note says about a segment."""
 
 import gzip
 import re
@@ -9,79 +9,62 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.layouts import SEVERITIES
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 Answer = Mapping[str, Any]
-"""The predictor's answer for a segment; `{"error": ...}` if it has no score. `review` is a `Decision`."""
-UNSCORED: Answer = {"error": "there is no model"}
-# Language codes, each with another code for the language.
-_ALIASES = dict(
-    pair.split(":")
-    for pair in [
-        "fil:tl",
-        "in:id",
-        "iw:he",
-        "ji:yi",
-        "jw:jv",
-        "mo:ro",
-        "nb:no",
-        "nn:no",
-        "cmn:zh",
-        "prs:fa",
-        "arb:ar",
-    ]
-)
-
-
+"""The predictor's answer for a segment; `{"error": ...}` if it cannot be scored."""
+Write = Callable[[Path, Iterable[Answer | None]], None]
+"""Writes a copy of a file with the scores and errors of answers, one per segment, and with the decisions in the
+segments. None instead of an answer keeps the scores that are in the file."""
+UNKNOWN_SEVERITY = SEVERITIES[-1]
+"""The severity of an error that was predicted or marked without one."""
+_NO_WORDS: list[str] = []  # of segments: there can be millions, so they share it
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentPair:
-    """A sentence and its translation. Either may be empty."""
+def make_segment(
+    name: str, path: str, line: int, source: str, target: str, **fields: Any
+) -> TranslatedSentence:
+    """
+    Returns a segment of a bitext, with an `error` if there is nothing to score.
 
-    name: str
-    """A readable name, such as "line 3", "unit 7" or, if its state in XLIFF is final, "unit 7 (final)"."""
-    place: str
-    """Its file and line, such as "a.tsv:3"."""
-    source: str
-    target: str
-    source_language: str | None = None
-    target_language: str | None = None
-    error: str | None = None
-    """Why the segment cannot be read, such as several translations into one language."""
+    # Parameters
 
-    @property
-    def problem(self) -> str | None:
-        """Why the segment cannot be scored; None if it can."""
-        if self.error:
-            return self.error
-        if not self.source.strip():
-            return "there is no source"
-        return None if self.target.strip() else "there is no translation"
-
-
-Write = Callable[[Path, Iterable[Answer]], None]
-"""Writes a copy of a file with the scores and errors of answers, one per segment."""
+    name : `str`
+        A readable name, such as "line 3", "unit 7" or, if its state in XLIFF is final, "unit 7 (final)".
+    path, line
+        The place of the translation.
+    source, target : `str`
+        The texts. Either may be empty.
+    **fields
+        Other fields of `TranslatedSentence`.
+    """
+    made = TranslatedSentence(
+        Sentence(_NO_WORDS, text=source),
+        Sentence(_NO_WORDS, text=target, path=path, lines=(line,)),
+        tokens=_NO_WORDS,
+        name=name,
+        **fields,
+    )
+    if not (source.strip() and target.strip()):
+        made.error = made.error or f"empty {'translation' if source.strip() else 'source'}"
+    return made
 
 
 @dataclass
 class Bitext:
     """The segments of a file."""
 
-    segments: list[SegmentPair]
+    segments: list[TranslatedSentence]
     source_language: str | None = None
     target_language: str | None = None
     write: Write | None = None
     """None for two text files, which cannot hold scores: see `tables.write_table`."""
     path: str = ""
     """The file; for two text files, the translations."""
-
-
-def base_language(code: str) -> str:
-    """Returns the language of a code without region and script, such as "no" for "nb-NO"."""
-    language = re.split("[-_]", code.lower())[0]
-    return _ALIASES.get(language, language)
 
 
 def _opener(path: str | Path) -> Callable[..., IO[Any]]:
@@ -110,21 +93,43 @@ def open_text(path: Path, original: str | None = None) -> IO[Any]:
     return _opener(path)(path, "wt", encoding="utf-8-sig" if has_mark else "utf-8", newline="")
 
 
-def summary(answer: Answer) -> str:
+def is_reviewed(segment: TranslatedSentence) -> bool:
+    """Returns whether a segment has a reviewer's decision, note or errors."""
+    return bool(segment.decision or segment.note or segment.spans is not None)
+
+
+def decision_of(segments: Iterable[TranslatedSentence]) -> str | None:
+    """Returns the decision about a unit: "reject" if any of its segments is rejected, "accept" if all are accepted."""
+    decisions = {segment.decision for segment in segments}
+    return "reject" if "reject" in decisions else None if None in decisions else "accept"
+
+
+def errors_of(segment: TranslatedSentence, answer: Answer | None) -> list[dict[str, Any]] | None:
+    """Returns the errors that a reviewer marked in a segment, or else the predicted ones; None if they are unknown."""
+    if segment.spans is None:
+        return None if answer is None else answer.get("spans")
+    text = segment.target.text or ""
+    return [{**each._asdict(), "text": text[each.start : each.end]} for each in segment.spans]
+
+
+def note_of(segment: TranslatedSentence, answer: Answer | None) -> str:
     """
-    Summarizes an answer, such as "predicted HTER 0.42; major error (91%) at 25-30: Tasse"; may be empty.
+    Returns a segment's decision, scores and errors in words, such as "accepted; predicted HTER 0.42; major error (91%)
+    at 25-30: Tasse"; may be empty.
 
     Characters that XML does not allow become spaces.
     """
+    fields = answer or {}
+    parts = []
+    if is_reviewed(segment):
+        made = {"accept": "accepted", "reject": "rejected", None: "no decision"}[segment.decision]
+        parts.append(f"{made}: {segment.note}" if segment.note else made)
     names = {"hter": "predicted HTER", "expected_bad_share": "expected share of BAD words"}
-    parts = [f"{names[name]} {answer[name]:.2f}" for name in names if name in answer]
-    if review := answer.get("review"):
-        made = {"accept": "accepted", "reject": "rejected", None: "no decision"}[review.decision]
-        parts.insert(0, f"{made}: {review.note}" if review.note else made)
-    for span in answer.get("spans", ()):
+    parts += [f"{names[name]} {fields[name]:.2f}" for name in names if name in fields]
+    for span in errors_of(segment, answer) or ():
         place = f"{span['start']}-{span['end']}: {span['text'] or '(missing)'}"
         kind = f"{span['severity']} error" if "severity" in span else "error"
         probability = f" ({span['probability']:.0%})" if "probability" in span else ""
         parts.append(f"{kind}{probability} at {place}")
-    parts += [f"check: {finding['message']}" for finding in answer.get("checks", ())]
+    parts += [f"check: {finding['message']}" for finding in fields.get("checks", ())]
     return _NOT_IN_XML.sub(" ", "; ".join(parts))

@@ -2,16 +2,30 @@
 
 import csv
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from allennlp_nef.data.files import read_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.bitext.segments import UNSCORED, Answer, Bitext, SegmentPair, open_text
+from allennlp_nef.qe.bitext.languages import base_language, language_of
+from allennlp_nef.qe.bitext.segments import (
+    UNKNOWN_SEVERITY,
+    Answer,
+    Bitext,
+    errors_of,
+    is_reviewed,
+    make_segment,
+    open_text,
+)
 from allennlp_nef.qe.files import read_parallel
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
+
+logger = logging.getLogger(__name__)
 
 ADDED = (
     *("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities"),
@@ -19,24 +33,15 @@ ADDED = (
 )
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
 _OWN = "allennlp_nef"  # the field of JSON lines that has them
-# The names of columns and of JSON fields, in order of preference; see `_column`.
+# The names of columns and of JSON fields, in order of preference; see `_columns`.
 SOURCES = ["source", "src", "original", "orig", "input"]
 TARGETS = [
-    *[
-        "target",
-        "tgt",
-        "trg",
-        "translation",
-        "translated",
-        "mt",
-        "machinetranslation",
-        "hypothesis",
-        "hyp",
-        "output",
-    ],
-    *["tokens", "postedit", "pe", "reference", "ref"],
+    *("target", "tgt", "trg", "translation", "translated", "mt", "machinetranslation"),
+    *("hypothesis", "hyp", "output", "tokens", "postedit", "pe", "reference", "ref"),
 ]
-_SAMPLE = 100  # lines for detecting the delimiter of a .csv file
+_NAMES = "source and target, languages such as English and German, or codes such as en-US and de-DE"
+_SAMPLE = 100  # lines that show the delimiter of a .csv file, and whether the first row is unlike the others
+_FULL_STOPS = tuple(".!?…:;。！？：；।؟")
 _TSV: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
 
 
@@ -44,32 +49,71 @@ def read_text_pair(source: str, target: str) -> Bitext:
     """Reads a file of sentences and a file of translations, one per line."""
     lines = enumerate(read_parallel({"source": source, "target": target}), 1)
     segments = [
-        SegmentPair(f"line {number}", where["target"], line["source"], line["target"])
-        for number, (line, where) in lines
+        make_segment(f"line {number}", target, number, line["source"], line["target"])
+        for number, (line, _) in lines
     ]
     return Bitext(segments, path=target)
 
 
-def _column(names: Iterable[str], wanted: Sequence[str]) -> int | None:
+@lru_cache(maxsize=256)
+def _columns(
+    names: tuple[str, ...], languages: tuple[str | None, str | None]
+) -> tuple[int, int] | None:
     """
-    Returns the index of the first of the wanted names. Only letters and digits are compared, so "Source text",
-    "source_segment" and "SOURCE (en)" all match "source".
+    Returns the indices of the source and translation columns; None if the names are unknown.
+
+    Columns can also be named by their languages or language codes; the source comes first unless the languages are
+    given.
     """
-    keys = [re.sub(r"\(.*?\)|\[.*?\]|[\W_]", "", name).lower() for name in names]
-    keys = [re.sub("(text|segment|sentence|string)$", "", key) for key in keys]
-    return next((keys.index(name) for name in wanted if name in keys), None)
-
-
-def _columns(names: Sequence[str], languages: Sequence[str | None]) -> tuple[int, int] | None:
-    """Returns the indices of the source and translation columns, which can also be named by their language codes.
-
-    None if the names are unknown.
-    """
-    codes = [[re.sub(r"[\W_]", "", code).lower()] if code else [] for code in languages]
-    source, target = (
-        _column(names, [*known, *own]) for known, own in zip((SOURCES, TARGETS), codes)
-    )
+    keys = list(map(_key, names))
+    spoken = [language_of(name) or language_of(key) for name, key in zip(names, keys)]
+    if len(names) > 2:  # columns of numbers
+        spoken = [None if key in ("id", "no") else code for key, code in zip(keys, spoken)]
+    found: list[int | None] = []
+    for known, language in zip((SOURCES, TARGETS), languages):
+        wanted: list[tuple[Sequence[str | None], str]] = [(keys, name) for name in known]
+        if language:
+            wanted += [(keys, _key(language)), (spoken, base_language(language))]
+        found.append(next((row.index(name) for row, name in wanted if name in row), None))
+    unnamed = [i for i, code in enumerate(spoken) if code and i not in found]
+    missing = [language for index, language in zip(found, languages) if index is None]
+    are_different = len({spoken[i] for i in unnamed}) == len(unnamed) == len(missing)
+    if are_different and not any(missing):
+        found = [unnamed.pop(0) if index is None else index for index in found]
+    source, target = found
     return None if source is None or target is None or source == target else (source, target)
+
+
+def _key(name: str) -> str:
+    """Returns what is compared of a name: "source" for "Source text", "source_en", "English source", "SOURCE [x]"."""
+    words = re.findall(r"[^\W_]+", re.sub(r"\(.*?\)|\[.*?\]", "", name).lower())
+    words = [word for word in words if word not in ("text", "segment", "sentence", "string")]
+    kept = [word for word in words if word in (*SOURCES, *TARGETS) or not language_of(word)]
+    return "".join(words if language_of(name) else kept or words)
+
+
+def _check_first_row(place: str, rows: Sequence[Sequence[str]]) -> None:
+    """
+    Checks that the first of some rows is a sentence, not names of columns.
+
+    Warns if one of its cells is a known name, or if they are short while most other rows are not. Raises a
+    `DataFormatError` if they are two languages.
+    """
+
+    def is_short(row: Sequence[str]) -> bool:
+        return all(
+            len(cell.split()) <= 3 and not cell.strip().endswith(_FULL_STOPS) for cell in row
+        )
+
+    first, *others = rows
+    message = f"{place}: expected a sentence, or columns named {_NAMES}, got {quote(first)}"
+    spoken = list(map(language_of, first))
+    if None not in spoken and spoken[0] != spoken[-1]:
+        raise DataFormatError(message)
+    known = (*SOURCES, *TARGETS)
+    is_known = any(spoken) or any("_" in cell or _key(cell) in known for cell in first)
+    if is_short(first) and (is_known or 2 * sum(map(is_short, others)) < len(others)):
+        logger.warning("%s (scored as a sentence)", message)
 
 
 def read_table(path: str, source_language: str | None, target_language: str | None) -> Bitext:
@@ -86,47 +130,50 @@ def read_table(path: str, source_language: str | None, target_language: str | No
         raise DataFormatError(
             f"{path}:1: expected a row, got {quote(sample[0].strip())}: remove this line"
         )
-    _, first = next(filter(_has_cells, _rows(path, dialect)), (1, []))
+    top = list(islice(_full_rows(path, dialect), _SAMPLE))
+    first = tuple(top[0][1]) if top else ()
     named = _columns(first, languages)
-    at = next((i for i in range(len(first)) if (*first[i : i + len(ADDED)],) == ADDED), len(first))
-    if named is None and _is_annotated(first):
-        at = 2
-    own = slice(at, at + len(ADDED))
-    width = len(first) if named or at == 2 else 2
     left, right = named or (0, 1)
+    width = len(first) if named else 2
+    places: Sequence[int] = ()  # of the columns `ADDED`, if the table has them
+    if named and {*ADDED} <= {*first}:
+        places = [first.index(name) for name in ADDED]
+    elif not named and _is_annotated(first):
+        width = len(first)
+        places = range(2, width)
+    elif len(first) == 2 and not named:
+        _check_first_row(f"{path}:{top[0][0]}", [cells[:2] for _, cells, _ in top])
     segments = []
-    rows = filter(_has_cells, _rows(path, dialect))
-    for number, cells in islice(rows, named is not None, None):
+    for number, cells, _ in islice(_full_rows(path, dialect), named is not None, None):
         if len(cells) != width:
-            expected = f"{width} columns" if named else "2 columns, or their names in the first row"
+            expected = f"{width} columns" if named else f"2 columns, or columns named {_NAMES}"
             raise DataFormatError(f"{path}:{number}: expected {expected}, got {len(cells)}")
-        place = f"{path}:{number}"
-        segments.append(SegmentPair(f"line {number}", place, cells[left], cells[right]))
+        segments.append(make_segment(f"line {number}", path, number, cells[left], cells[right]))
 
-    def write(draft: Path, answers: Iterable[Answer]) -> None:
+    def write(draft: Path, answers: Iterable[Answer | None]) -> None:
         is_header = named is not None
-        end = "\r\n" if sample[0].endswith("\r\n") else "\n"
+        indices = places or range(width, width + len(ADDED))
+        waiting = zip(segments, answers)
         with open_text(draft, path) as file:
-            writer = csv.writer(file, lineterminator=end, **dialect)
-            waiting = iter(answers)
-            for _, cells in _rows(path, dialect):
+            for _, cells, end in _rows(path, dialect):
                 if cells:
-                    if is_header:
-                        added, is_header = [*ADDED], False
-                    else:
-                        answer = next(waiting)
-                        added = _merged(answer, _cells(answer), cells[own])
-                    cells = [*cells[: own.start], *added, *cells[own.stop :]]
-                writer.writerow(cells)
+                    cells += [""] * (max(*indices, len(cells) - 1) + 1 - len(cells))
+                    added = {name: cells[index] for name, index in zip(ADDED, indices)}
+                    added |= zip(ADDED, ADDED) if is_header else _cells(*next(waiting))
+                    is_header = False
+                    for name, index in zip(ADDED, indices):
+                        cells[index] = added[name]
+                csv.writer(file, lineterminator=end, **dialect).writerow(cells)
 
-    return Bitext(segments, write=write)
+    source, target = (language_of(first[index]) if named else None for index in (left, right))
+    return Bitext(segments, source, target, write)
 
 
 def _is_csv(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(".csv")
 
 
-def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
+def _delimiter(sample: Sequence[str], languages: tuple[str | None, str | None]) -> str:
     """Detects a `.csv` delimiter: the one that gives known names, else two columns, else rows of equal length."""
 
     def rank(delimiter: str) -> tuple[bool, bool, bool]:
@@ -137,38 +184,35 @@ def _delimiter(sample: Sequence[str], languages: Sequence[str | None]) -> str:
         if len(sample) == _SAMPLE:
             del rows[-1]  # it may be incomplete
         widths = {len(row) for row in rows}
-        is_named = bool(rows) and _columns(rows[0], languages) is not None
+        is_named = bool(rows) and _columns(tuple(rows[0]), languages) is not None
         return is_named, widths == {2}, len(widths) == 1 and widths != {1}
 
     return max(",;", key=rank)
 
 
-def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """Yields the line number and the cells of each row. A blank row has no cells."""
-    lines = (line for _, line in read_lines(path, keepends=True))
-    reader = csv.reader(lines, strict=True, **dialect)
+def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str], str]]:
+    """Yields the line number, the cells and the line ending of each row. A blank row has no cells."""
+    end = "\n"
+
+    def lines() -> Iterator[str]:
+        nonlocal end
+        for _, line in read_lines(path, keepends=True):
+            end = "\r\n" if line.endswith("\r\n") else "\n" if line.endswith("\n") else end
+            yield line
+
+    reader = csv.reader(lines(), strict=True, **dialect)
     number = 1
     try:
         for cells in reader:
-            yield number, cells
+            yield number, cells, end
             number = reader.line_num + 1
     except csv.Error as error:
         raise DataFormatError(f"{path}:{number}: {error}") from None
 
 
-def _has_cells(row: tuple[int, list[str]]) -> bool:
-    return bool(row[1])
-
-
-def _merged(answer: Answer, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-    """Returns the values of the columns `ADDED`: those of an answer, and old ones for what it does not say."""
-    known = dict.fromkeys(ADDED, True)
-    if old and answer.get("error") == UNSCORED["error"]:
-        known |= {"hter": False, "expected_bad_share": False}
-        known |= dict.fromkeys(ADDED[2:6], "spans" in answer)
-    if old:
-        known |= dict.fromkeys(ADDED[6:], "review" in answer)
-    return [new[i] if known[name] else old[i] for i, name in enumerate(ADDED)]
+def _full_rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str], str]]:
+    """Yields the rows that are not blank."""
+    return (row for row in _rows(path, dialect) if row[1])
 
 
 def _is_annotated(cells: Sequence[str]) -> bool:
@@ -177,37 +221,44 @@ def _is_annotated(cells: Sequence[str]) -> bool:
     return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(ours, "\t".join(cells[2:])))
 
 
-def _values(answer: Answer) -> list[Any]:
-    """Returns the values of the `ADDED` columns: lists in error columns, and None in empty cells."""
-    scores = [round(answer[name], 4) if name in answer else None for name in ADDED[:2]]
-    errors: list[Any] = [None] * 4
-    if (spans := answer.get("spans")) is not None:
-        errors = [
-            [span["start"] for span in spans],
-            [span["end"] for span in spans],
-            [span.get("severity", "major") for span in spans],
-            [round(span["probability"], 4) for span in spans if "probability" in span],
-        ]
-    review = answer.get("review")
-    return [*scores, *errors, *((review.decision, review.note) if review else (None, None))]
+def _values(segment: TranslatedSentence, answer: Answer | None) -> dict[str, Any]:
+    """Returns the values of the columns in `ADDED` that are known: lists in error columns, None in empty cells."""
+    values: dict[str, Any] = {}
+    spans = errors_of(segment, answer)
+    if answer is not None:
+        values = dict.fromkeys(ADDED[:6])
+        values |= {name: round(answer[name], 4) for name in ADDED[:2] if name in answer}
+    if spans is not None:
+        values |= {
+            "start_ids": [span["start"] for span in spans],
+            "end_ids": [span["end"] for span in spans],
+            "errors": [span.get("severity", UNKNOWN_SEVERITY) for span in spans],
+            "probabilities": [round(s["probability"], 4) for s in spans if "probability" in s],
+        }
+    if is_reviewed(segment):
+        values |= {"decision": segment.decision, "reviewer_note": segment.note}
+    return values
 
 
-def _cells(answer: Answer) -> list[str]:
-    """Returns the cells of the `ADDED` columns."""
+def _cells(segment: TranslatedSentence, answer: Answer | None) -> dict[str, str]:
+    """Returns the cells of the columns in `ADDED` that are known."""
 
     def cell(value: Any) -> str:
         if isinstance(value, list):
             return " ".join(map(cell, value))
         return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
-    without_errors = ["", "", "-1", "-1", "no-error", "", "", ""]
-    return [
-        default if value == [] else cell(value)
-        for value, default in zip(_values(answer), without_errors)
-    ]
+    without_errors = {"start_ids": "-1", "end_ids": "-1", "errors": "no-error"}
+    values = _values(segment, answer)
+    return {
+        name: without_errors.get(name, "") if value == [] else cell(value)
+        for name, value in values.items()
+    }
 
 
-def write_table(draft: Path, answers: Iterable[Answer], segments: Iterable[SegmentPair]) -> None:
+def write_table(
+    draft: Path, answers: Iterable[Answer | None], segments: Iterable[TranslatedSentence]
+) -> None:
     """Writes segments and their scores as a table with a header. In a `.tsv` file, tabs and newlines become spaces."""
     is_csv = _is_csv(draft.name)
     dialect = {} if is_csv else _TSV
@@ -215,36 +266,37 @@ def write_table(draft: Path, answers: Iterable[Answer], segments: Iterable[Segme
         writer = csv.writer(file, lineterminator="\n", **dialect)
         writer.writerow(["source", "target", *ADDED])
         for segment, answer in zip(segments, answers):
-            texts = [segment.source, segment.target]
+            texts = list(segment.texts)
             cells = texts if is_csv else [re.sub("[\t\r\n]", " ", text) for text in texts]
-            writer.writerow([*cells, *_cells(answer)])
+            added = _cells(segment, answer)
+            writer.writerow([*cells, *(added.get(name, "") for name in ADDED)])
 
 
 def read_json_lines(path: str, source_language: str | None, target_language: str | None) -> Bitext:
     """Reads JSON objects, such as answers, with a source and a translation: strings or lists of words."""
     segments = []
     for number, value in read_objects(path):
-        place = f"{path}:{number}"
-        names = list(value)
+        name = f"line {number}"
+        names = tuple(value)
         columns = _columns(names, (source_language, target_language))
-        texts = [_text(value[names[column]]) for column in columns or ()]
+        texts = [_text(value[names[i]]) for i in columns or ()]
         if texts and None not in texts:
-            segments.append(SegmentPair(f"line {number}", place, *map(str, texts)))
-        elif isinstance(value.get("error"), str):
-            segments.append(SegmentPair(f"line {number}", place, "", "", error=value["error"]))
+            segments.append(make_segment(name, path, number, *map(str, texts)))
+        elif isinstance(error := value.get("error"), str):
+            segments.append(make_segment(name, path, number, "", "", error=error))
         else:
-            raise DataFormatError(
-                f"{place}: expected an object with source and target, got {quote(value)}"
-            )
+            expected = f"an object with texts named {_NAMES}"
+            raise DataFormatError(f"{path}:{number}: expected {expected}, got {quote(value)}")
 
-    def write(draft: Path, answers: Iterable[Answer]) -> None:
-        waiting = iter(answers)
+    def write(draft: Path, answers: Iterable[Answer | None]) -> None:
+        waiting = zip(segments, answers)
         with open_text(draft, path) as file:
             for _, line in read_lines(path, keepends=True):
                 if line.strip():
-                    fields, answer = json.loads(line), next(waiting)
-                    old = list(fields.get(_OWN, {}).values())
-                    fields[_OWN] = dict(zip(ADDED, _merged(answer, _values(answer), old)))
+                    fields = json.loads(line)
+                    old = fields.get(_OWN)
+                    known = (old if isinstance(old, dict) else {}) | _values(*next(waiting))
+                    fields[_OWN] = {name: known.get(name) for name in ADDED}
                     end = line[len(line.rstrip("\r\n")) :]
                     line = json.dumps(fields, ensure_ascii=False) + end
                 file.write(line)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.bitext.segments import Answer, Bitext, SegmentPair, base_language, summary
+from allennlp_nef.qe.bitext.languages import base_language
+from allennlp_nef.qe.bitext.segments import Answer, Bitext, make_segment, note_of
 from allennlp_nef.qe.bitext.xml import parse, text_of, write_xml
 
 _OWN = "x-allennlp_nef"  # the type of our properties
@@ -24,7 +25,7 @@ def read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
     targets = _choose(path, "--target-language", target, others)
     segments, translations = [], []
     for number, (unit, sides) in enumerate(units, 1):
-        name, place = f"unit {unit.get('tuid', number)}", f"{path}:{unit.sourceline}"
+        name = f"unit {unit.get('tuid', number)}"
         found: list[list[Any]] = []
         for codes in (sources, targets):
             # The first of the codes that the unit has: "en" and "en-US" are versions of one text.
@@ -32,17 +33,17 @@ def read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
             found.append([side for side in sides if _language_of(side) == code])
         several = next((side for side in found if len(side) > 1), None)
         left, right = (text_of(side[0].find("{*}seg")) if side else "" for side in found)
-        error = f"there are several texts in {_language_of(several[0])}" if several else None
-        segments.append(SegmentPair(name, place, left, right, error=error))
+        error = f"several texts in {_language_of(several[0])}" if several else None
+        segments.append(make_segment(name, path, unit.sourceline, left, right, error=error))
         translations.append(found[1][:1])
 
-    def write(draft: Path, answers: Iterable[Answer]) -> None:
-        for sides, answer in zip(translations, answers):
+    def write(draft: Path, answers: Iterable[Answer | None]) -> None:
+        for sides, segment, answer in zip(translations, segments, answers):
             for side in sides:
                 for old in side.findall("{*}prop"):
                     if old.get("type") == _OWN:
                         side.remove(old)
-                if text := summary(answer):
+                if text := note_of(segment, answer):
                     new = side.makeelement(side.tag.replace("tuv", "prop"), {"type": _OWN})
                     new.text, new.tail = text, side.text
                     side.insert(0, new)

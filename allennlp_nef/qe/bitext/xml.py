@@ -21,6 +21,7 @@ _BREAK_CONTENT = re.compile(
     rf"^\s+$|</?(\w+:)?({_BREAK})(\s[^<>]*)?/?>|^(\{{?\\([nrt]|line|par|tab)\s?\}}?)+$", re.I
 )
 # Everything before the root element.
+_NEARBY = 30  # lines
 _PROLOG = re.compile(r"\ufeff?(\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)*", re.S)
 
 
@@ -64,12 +65,40 @@ def write_xml(path: str, tree: Any, draft: Path) -> None:
     encoding = marked.get(content[:2], tree.docinfo.encoding or "utf-8")
     original = content.decode(encoding)
     serialized = etree.tostring(tree, encoding="unicode")
-    text = _PROLOG.sub("", serialized, count=1).rstrip() + original[len(original.rstrip()) :]
-    text = (_PROLOG.match(original) or [""])[0] + text
-    text = text.replace("\r\n", "\n")
-    if "\r\n" in original:
-        text = text.replace("\n", "\r\n")
+    prolog, written = (
+        match[0] if (match := _PROLOG.match(each)) else "" for each in (original, serialized)
+    )
+    old = original[len(prolog) :].rstrip()
+    new = _with_ends_of(old, serialized[len(written) :].rstrip())
+    text = prolog + new + original[len(prolog) + len(old) :]
     write_bytes(draft, text.encode(encoding, "xmlcharrefreplace"))
+
+
+def _with_ends_of(old: str, new: str) -> str:
+    """
+    Returns a text with the line endings of an earlier version, which can differ from line to line.
+
+    A line has the ending of the next equal line of the earlier version, if there is one nearby. Changed lines have the
+    endings of the lines that they replace.
+    """
+    pieces = re.split("(\r\n?|\n)", old)
+    lines, ends = pieces[::2], pieces[1::2] or ["\n"]
+    numbers: list[int] = []  # the number in the earlier version, by line
+    start = changed = 0
+    new_lines = new.split("\n")
+    for line in new_lines:
+        nearby = lines[start : start + _NEARBY]
+        if line in nearby:
+            stop = start + nearby.index(line)
+            numbers += [*(min(start + i, stop) for i in range(changed)), stop]
+            start, changed = stop + 1, 0
+        else:
+            changed += 1
+    numbers += range(start, start + changed)
+    parts = [
+        line + ends[min(number, len(ends) - 1)] for line, number in zip(new_lines, numbers[:-1])
+    ]
+    return "".join([*parts, new_lines[-1]])
 
 
 def text_of(element: Any, contents: Mapping[str, str] | None = None) -> str:

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import Prediction
 from allennlp_nef.data.dataset_readers.conll_tags import (
-    ColumnSentence,
     ConllTagsReader,
     format_columns,
     read_columns,
 )
-from allennlp_nef.errors import UserError
+from allennlp_nef.data.sentence import Sentence
+from allennlp_nef.errors import DataFormatError, UserError
 from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
 
 ENGLISH = """\
@@ -87,7 +87,7 @@ class TestFormat:
         path.write_bytes(text.encode("utf-8"))
         found = list(read_columns(str(path)))
         assert [sentence.rows for sentence in found] == sentences
-        assert [sentence.lines for sentence in found] == numbers
+        assert [[*sentence.lines] for sentence in found] == numbers
 
     @PROPERTY
     @given(sentences=files(), separator=st.sampled_from([" ", "\t"]))
@@ -153,11 +153,11 @@ class TestTags:
         assert labels_of(second) == ["B-PER", "I-PER"]
         bioul, _ = read(ConllTagsReader(tag_scheme="BIOUL"), path, ENGLISH)
         assert labels_of(bioul) == ["U-ORG", "O", "B-MISC", "L-MISC", "U-MISC"]
-        metadata = second["metadata"].metadata
-        assert metadata["words"] == ["Peter", "Blackburn"]
-        assert metadata["tags"] == labels_of(second)
-        assert metadata["sentence"].rows[1] == ["Blackburn", "NNP", "I-NP", "I-PER"]
-        assert metadata["sentence"].lines == [11, 12]
+        sentence = second["metadata"].metadata
+        assert sentence.words == ["Peter", "Blackburn"]
+        assert sentence.tags == labels_of(second)
+        assert (sentence.path, list(sentence.lines)) == (str(path), [11, 12])
+        assert ConllTagsReader().reread(sentence).rows[1] == ["Blackburn", "NNP", "I-NP", "I-PER"]
 
     @pytest.mark.parametrize("tag", ["NC", "B-", "X-PER"])
     def test_tags_that_are_no_chunk_tags_are_an_error(self, path, tag):
@@ -271,53 +271,69 @@ class TestColumns:
         first, second = read(ConllTagsReader(**options), path, GERMEVAL)
         assert (words_of(first), words_of(second)) == (["Aufgrund", "#", "Trojaner"], ["Berlin"])
         assert (labels_of(first), labels_of(second)) == (["O", "O", "B-LOCderiv"], ["B-LOC"])
-        assert first["metadata"].metadata["sentence"].lines == [2, 3, 4]
+        assert list(first["metadata"].metadata.lines) == [2, 3, 4]
         inner, _ = read(ConllTagsReader(**{**options, "tag_column": 3}), path, GERMEVAL)
         assert labels_of(inner) == ["O", "O", "B-LOC"]
         options.pop("comment_prefix")
         assert error_line(ConllTagsReader(**options), path, GERMEVAL) == 2
 
 
-ROWS = {"sentence": ColumnSentence([["a", "N", "I-X"], ["b", "V", "I-X"]], [1, 2], " ")}
-
-
 class TestWriter:
     @pytest.mark.parametrize(
-        "options, metadata, expected",
+        "options, tags, expected",
         [
-            ({}, {}, "a\tB-X\nb\tI-X\n\n"),
-            ({}, {"tags": ["O", "B-X"]}, "a\tO\tB-X\nb\tB-X\tI-X\n\n"),
-            ({"word_column": 1}, {}, "_\ta\tB-X\n_\tb\tI-X\n\n"),
-            ({}, ROWS, "a N B-X\nb V I-X\n\n"),
-            ({"tag_column": 1}, ROWS, "a I-X B-X\nb I-X I-X\n\n"),
-            ({"tag_column": None}, ROWS, "a N I-X B-X\nb V I-X I-X\n\n"),
+            ({}, None, "a\tB-X\nb\tI-X\n\n"),
+            ({}, ["O", "B-X"], "a\tO\tB-X\nb\tB-X\tI-X\n\n"),
+            ({"word_column": 1}, None, "_\ta\tB-X\n_\tb\tI-X\n\n"),
         ],
     )
-    def test_tags_follow_the_columns_of_the_file(self, options, metadata, expected):
+    def test_requests_are_written_with_tabs(self, options, tags, expected):
         reader = ConllTagsReader(**options)
-        metadata = {"words": ["a", "b"], "tags": None, **metadata}
-        prediction = Prediction(0, {"tags": ["B-X", "I-X"]}, metadata)
+        prediction = Prediction(0, {"tags": ["B-X", "I-X"]}, Sentence(["a", "b"], tags))
         assert reader.writers["conll"](reader, prediction) == expected
+
+    @pytest.mark.parametrize(
+        "options, expected",
+        [
+            ({}, "a N B-X B-X\nb V I-X I-X\n\n"),
+            ({"tag_column": 1, "tag_scheme": None}, "a B-X N B-X\nb I-X V I-X\n\n"),
+            ({"tag_column": None}, "a N B-X B-X\nb V I-X I-X\n\n"),
+        ],
+    )
+    def test_tags_follow_the_columns_of_the_file(self, options, expected, path):
+        reader = ConllTagsReader(**options)
+        (instance,) = read(reader, path, "a N B-X\nb V I-X\n")
+        prediction = Prediction(0, {"tags": ["B-X", "I-X"]}, instance["metadata"].metadata)
+        assert reader.writers["conll"](reader, prediction) == expected
+
+    def test_sentences_are_found_again_in_any_order(self, path):
+        reader = ConllTagsReader()
+        sentences = [
+            each["metadata"].metadata for each in read(reader, path, "a O\n\nb O\n\nc O\n")
+        ]
+        for index in (2, 0, 1, 1):
+            assert reader.reread(sentences[index]).rows == [["abc"[index], "O"]]
+        path.write_text("a O\n\nb O\n")
+        with pytest.raises(DataFormatError, match=f"{path}:5: "):
+            reader.reread(sentences[2])
 
     def test_bioul_is_written_as_bio(self):
         reader = ConllTagsReader(tag_scheme="BIOUL")
-        metadata = {"words": ["a", "b", "c"], "tags": ["O", "U-ORG", "O"]}
-        prediction = Prediction(0, {"tags": ["B-PER", "L-PER", "U-LOC"]}, metadata)
+        sentence = Sentence(["a", "b", "c"], ["O", "U-ORG", "O"])
+        prediction = Prediction(0, {"tags": ["B-PER", "L-PER", "U-LOC"]}, sentence)
         expected = "a\tO\tB-PER\nb\tB-ORG\tI-PER\nc\tO\tB-LOC\n\n"
         assert reader.writers["conll"](reader, prediction) == expected
 
     def test_text_has_the_tags_of_chunks(self):
         reader = ConllTagsReader()
-        prediction = Prediction(0, {"tags": ["B-X", "O"]}, {"words": ["a", "b"], "tags": None})
+        prediction = Prediction(0, {"tags": ["B-X", "O"]}, Sentence(["a", "b"]))
         assert reader.writers["text"](reader, prediction) == "a/B-X b\n"
 
     def test_label_probabilities_are_a_column_of_json(self):
         reader = ConllTagsReader()
         table = {"O": [0.1, 1], "B-Ä": [0.9, 1e-9]}
         answer = {"tags": ["B-Ä", "O"], "label_probabilities": table}
-        text = reader.writers["conll"](
-            reader, Prediction(0, answer, {"words": ["a", "b"], "tags": None})
-        )
+        text = reader.writers["conll"](reader, Prediction(0, answer, Sentence(["a", "b"])))
         first, second = (line.split("\t") for line in text.splitlines() if line)
         assert (first[0], first[2], second[0], second[2]) == ("a", "B-Ä", "b", "O")
         assert json.loads(first[1]) == {"O": 0.1, "B-Ä": 0.9}

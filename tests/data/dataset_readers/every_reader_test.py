@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import SentenceReader
+from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError
 from tests.data.reader_files import PROPERTY, line_of, make, read, warnings_of
 
@@ -64,9 +65,13 @@ def write(folder, name, lengths):
     return str(path)
 
 
+def words_read(metadata):
+    """The words of a record, or of the first sentence of a pair."""
+    return getattr(metadata, "first", metadata)["words"]
+
+
 def number_of(metadata):
-    words = metadata["sides"][0] if "sides" in metadata else metadata["words"]
-    return int(words[0].split("_")[0][1:])
+    return int(words_read(metadata)[0].split("_")[0][1:])
 
 
 def numbers_of(instances):
@@ -125,7 +130,7 @@ def test_an_encoding_that_does_not_exist_is_an_error(name, encoding):
 def test_a_sentence_without_words_is_an_error():
     class Reader(SentenceReader):
         def examples(self, file_path):
-            yield from ({"tokens": ["a"]}, {"tokens": []})
+            yield from (Sentence(["a"]), Sentence([]))
 
     with pytest.raises(DataFormatError, match="x.txt: sentence 2: expected words"):
         list(Reader().read("x.txt"))
@@ -199,8 +204,7 @@ def test_padding_symbol_is_a_word(name, tmp_path):
     instance.index_fields(Vocabulary.from_instances([instance]))
     field = make(name).text_fields[0]
     assert 0 not in instance.as_tensor_dict()[field]["tokens"]["tokens"]
-    metadata = instance["metadata"].metadata
-    assert metadata.get("words", metadata.get("sides", [[]])[0])[1] == "@@PADDING@@"
+    assert words_read(instance["metadata"].metadata)[1] == "@@PADDING@@"
 
 
 def blocks(path, number, separator=b"\n\n"):
@@ -275,6 +279,6 @@ def test_any_bytes_are_instances_or_an_error_with_file_and_line(target, tmp_path
         instance.as_tensor_dict()
         assert all(len(token.text) for field in reader.text_fields for token in instance[field])
     if target.startswith("conllu"):
-        sentences = [instance["metadata"].metadata["sentence"] for instance in instances]
-        text = "".join(sentence.with_columns({}) for sentence in sentences)
+        records = [instance["metadata"].metadata for instance in instances]
+        text = "".join(reader.reread(record).with_columns({}) for record in records)
         assert text.encode("utf-8") == paths[0].read_bytes().removeprefix(b"\xef\xbb\xbf")

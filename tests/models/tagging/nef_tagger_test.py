@@ -10,7 +10,7 @@ from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.training.util import evaluate
 
 from allennlp_nef.data.fields import NO_LABEL, UNSEEN, TagsField
-from allennlp_nef.predictors.tagging import pretrained_encoder_of, step_name_of, title_of
+from allennlp_nef.predictors.nef_tagger import pretrained_encoder_of, step_name_of, title_of
 from tests.models.tagging.small_tagger import (
     LENGTHS,
     TRAIN,
@@ -47,7 +47,7 @@ class TestForward:
         model = make_tagger(**options)
         output = model(**make_batch())
         names = {"mask", "scores", "loss", "metadata", "tag_ids"}
-        assert set(output) == {*names, "class_probabilities"}
+        assert set(output) == {*names, "class_probabilities", "next_probabilities"}
         mask, table = output["mask"], output["class_probabilities"]
         assert mask.sum(-1).tolist() == LENGTHS
         assert output["loss"].item() > 0
@@ -96,14 +96,14 @@ class TestReadable:
         model = make_tagger(**options)
         with torch.no_grad():
             readable = model.make_output_human_readable(model(**make_batch()))
-        assert set(readable) == {"words", "tags", "probabilities", "class_probabilities", "spans"}
+        arrays = ("tag_ids", "class_probabilities", "next_probabilities")
+        assert set(readable) == {"words", "tags", *arrays}
         assert readable["words"] == [words.split() for words, _ in TRAIN]
-        for tags, own, table, length in zip(
-            *(readable[key] for key in ("tags", "probabilities", "class_probabilities")), LENGTHS
-        ):
+        rows = zip(readable["tags"], *(readable[name] for name in arrays), LENGTHS)
+        for tags, ids, table, following, length in rows:
             assert table.shape == (length, len(model.tag_head.labels))
-            indices = [VOCAB.get_token_index(tag, "labels") for tag in tags]
-            assert own == table[range(length), indices].tolist()
+            assert following.shape == (length - 1, len(model.tag_head.labels))
+            assert ids.tolist() == [VOCAB.get_token_index(tag, "labels") for tag in tags]
 
     def test_words_are_not_needed(self):
         model = make_tagger()
@@ -256,11 +256,11 @@ class TestUnseenLabels:
         words, tags = "Ann Lee left Rome today", ["B-PER", None, "O", "B-LOC", "B-LOC"]
         instance = make_instance(words, "O " * 5)
         instance.add_field("tags", TagsField(tags, instance["tokens"]))
-        instance["metadata"].metadata["tags"] = tags
+        instance["metadata"].metadata.tags = tags
         scores = evaluate(model, SimpleDataLoader([instance], 1, vocab=VOCAB))
         assert scores["accuracy"] == 3 / 4
         assert (scores["precision-overall"], scores["recall-overall"]) == (1, 2 / 3)
-        instance["metadata"].metadata["tags"] = None
+        instance["metadata"].metadata.tags = None
         again = evaluate(model, SimpleDataLoader([instance], 1, vocab=VOCAB))
         assert again == scores and math.isfinite(scores["loss"])
 

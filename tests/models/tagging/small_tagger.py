@@ -10,6 +10,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model
 
 from allennlp_nef.data.fields import TagsField
+from allennlp_nef.data.sentence import Sentence
 from tests import small_batches
 
 TRAIN = [
@@ -23,7 +24,7 @@ LENGTHS = [5, 1, 2]
 def make_instance(words, tags=None):
     tokens = TextField([Token(word) for word in words.split()], {"tokens": SingleIdTokenIndexer()})
     labels = tags.split() if tags else None
-    fields = {"tokens": tokens, "metadata": MetadataField({"words": words.split(), "tags": labels})}
+    fields = {"tokens": tokens, "metadata": MetadataField(Sentence(words.split(), labels))}
     if labels:
         fields["tags"] = TagsField(labels, tokens)
     return Instance(fields)

@@ -1,5 +1,8 @@
+import math
+
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.modules.seq2seq_encoders import DropoutEncoder
 
@@ -14,3 +17,9 @@ def test_dropout_is_for_training_only():
     assert (output == 0).float().mean() == pytest.approx(0.25, abs=0.06)
     assert output[output != 0] == pytest.approx(1 / 0.75)
     assert torch.equal(encoder.eval()(inputs), inputs)
+
+
+@pytest.mark.parametrize("dropout", [-0.1, 1.1, math.nan, True])
+def test_a_bad_dropout_is_an_error(dropout):
+    with pytest.raises(ConfigurationError, match="dropout"):
+        DropoutEncoder(3, dropout)

@@ -101,6 +101,12 @@ def test_initial_values_are_those_of_the_authors():
         {"hidden_dim": 7, "num_heads": 1},
         {"hidden_dim": 8, "num_heads": 3},
         {"label_namespace": "x"},
+        {"num_layers": 0},
+        {"num_layers": True},
+        {"num_heads": 0},
+        {"num_heads": -2},
+        {"hidden_dim": -8},
+        {"dropout": math.nan},
     ],
     ids=str,
 )

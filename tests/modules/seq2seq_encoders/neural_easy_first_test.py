@@ -113,6 +113,20 @@ def test_each_word_has_attention_1_after_as_many_steps_as_words(update, transfor
     assert all(p.grad.isfinite().all() for p in encoder.parameters())
 
 
+@pytest.mark.parametrize("update", UPDATES)
+def test_gradients_in_padding_have_no_effect(update):
+    inputs, mask = batch_of([4, 2])
+    encoder = decoder(sketch_update=update, num_steps="length")
+    gradient = torch.randn(2, 4, encoder.get_output_dim())
+    gradients = []
+    for junk in (0.0, math.nan):
+        encoder.zero_grad()
+        encoder(inputs, mask).backward(gradient.masked_fill(~mask.unsqueeze(-1), junk))
+        gradients.append([parameter.grad for parameter in encoder.parameters()])
+    for one, other in zip(*gradients):
+        assert torch.equal(one, other)
+
+
 class TestOptions:
     def test_dimensions_are_those_of_the_paper(self):
         params = {"type": "neural_easy_first", "input_dim": 7, "num_steps": "length"}
@@ -157,6 +171,10 @@ class TestOptions:
             {"sketch_dim": 0},
             {"preattention_dim": 0},
             {"context_size": -1},
+            {"context_size": 1.5},
+            {"sketch_dim": True},
+            {"dropout": -0.1},
+            {"dropout": math.nan},
         ],
         ids=str,
     )

@@ -15,7 +15,7 @@ from allennlp_nef.modules.seq2seq_encoders import PositionAwareSelfAttention
 from tests import oracles
 from tests.modules.seq2seq_encoders.small_encoders import batch_of, self_attention
 
-SWITCHES = ["mask_self", "gaussian", "relative", "absolute"]
+SWITCHES = ["mask_self", "gaussian", "relative"]
 
 
 def sigmoid(x):
@@ -26,12 +26,6 @@ def oracle(encoder, x):
     """The output and a of one sentence (tokens, dim)."""
     p = {name: q.detach().numpy() for name, q in encoder.named_parameters()}
     tokens, dim = x.shape
-    placed = x.copy()
-    if encoder.absolute:
-        for i in range(tokens):
-            for d in range(dim):
-                angle = i / 10000 ** (2 * (d // 2) / dim)
-                placed[i, d] += math.cos(angle) if d % 2 else math.sin(angle)
     k = encoder.window
     output, attention = numpy.zeros((tokens, dim)), numpy.zeros((tokens, tokens))
     for i in range(tokens):
@@ -39,7 +33,7 @@ def oracle(encoder, x):
         for j in range(tokens):
             if encoder.mask_self and i == j:  # Eq. 9
                 continue
-            hidden = p["query.weight"] @ placed[i] + p["key.weight"] @ placed[j] + p["key.bias"]
+            hidden = p["query.weight"] @ x[i] + p["key.weight"] @ x[j] + p["key.bias"]
             f[j] = p["vector"] @ numpy.tanh(hidden)  # Eqs. 5 and 6
             if encoder.gaussian:  # Eq. 10
                 f[j] += sigmoid(p["mixture"]) * -((i - j) ** 2) / (2 * (k / 2) ** 2)
@@ -73,20 +67,16 @@ def test_output_and_trace_are_those_of_the_equations(switches, window, lengths, 
     output, trace = encoder.encode(inputs, mask, trace=True)
     assert (output[~mask] == 0).all()
     assert trace.num_rows.tolist() == lengths and trace.output_after is None
-    # The sinusoids are computed in float32.
-    tolerance = 1e-5 if switches["absolute"] else 1e-9
     for row, length in enumerate(lengths):
         expected = oracle(encoder, inputs[row, :length].numpy())
         attention = trace.attention[row, :length, :length]
         for ours, loops in zip((output[row, :length], attention), expected):
-            torch.testing.assert_close(ours, torch.tensor(loops), rtol=tolerance, atol=tolerance)
+            torch.testing.assert_close(ours, torch.tensor(loops), rtol=1e-9, atol=1e-9)
     pairs = mask.unsqueeze(1) & mask.unsqueeze(2)
     assert (trace.attention[~pairs] == 0).all()
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"mask_self": False}, {"absolute": True, "relative": False}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"mask_self": False}, {"relative": False}], ids=str)
 def test_gradients_are_those_of_finite_differences(options):
     encoder = self_attention(0, torch.float64, **options)
     inputs, mask = batch_of([4, 1], torch.float64, padding=math.nan)
@@ -148,5 +138,12 @@ def test_dimensions_and_initial_values():
         (encoder.distance_vector, math.sqrt(6 / 61)),
     ):
         assert 0.8 * bound < parameter.abs().max() <= bound
-    with pytest.raises(ConfigurationError, match="window"):
-        self_attention(window=0)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("window", 0), ("window", True), ("hidden_dim", 0), ("hidden_dim", -3), ("dropout", 1.5)],
+)
+def test_bad_option_is_an_error_that_names_it(option, value):
+    with pytest.raises(ConfigurationError, match=option):
+        self_attention(**{option: value})

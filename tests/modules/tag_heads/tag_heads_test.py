@@ -78,11 +78,12 @@ class TestEveryHead:
         loss.backward()
         assert scores.grad.isfinite().all()
         assert (scores.grad[~mask] == 0).all()
-        tables = head.probabilities(scores, mask), head.next_probabilities(scores, mask, tags)
+        tag_ids, *tables = head.predict(scores, mask)
         for table, is_word in zip(tables, (mask, mask[:, 1:])):
             assert (table[~is_word] == 0).all()
             torch.testing.assert_close(table.sum(-1), is_word.float())
-        assert (head.decode(scores, mask)[~mask] == 0).all()
+        assert (tag_ids[~mask] == 0).all()
+        assert torch.equal(tag_ids, head.decode(scores, mask))
 
     def test_a_batch_without_words_has_loss_0(self, name):
         head = make_head(name)

@@ -1,0 +1,100 @@
+"""Arguments of the commands: those that several commands have, and the parsers of their values."""
+
+import argparse
+import errno
+import json
+import os
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any
+
+from allennlp_nef.errors import UserError, quote
+
+ARCHIVE_HELP = "model archive, run folder, or packaged model, such as qe-multilingual"
+PREDICTOR_OPTIONS = """\
+    threshold        quality estimation: minimum probability of BAD for tagging a word BAD, or "adaptive"
+    min_probability  tagger: leave out spans with a lower probability, such as 0.8
+    tokenizer        tagger: how to split sentences, such as "just_spaces" (default: as in training)
+    keep_fields      true: answers repeat the other fields of their requests
+    max_tokens       maximum number of words in a sentence (default = 1000)
+"""
+
+
+def options_of(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
+    """Returns the command line options that are parameters of a function."""
+    return {
+        name: value for name, value in vars(args).items() if name in signature(function).parameters
+    }
+
+
+def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the value of a JSON object option, which may be a dict in Python. None means an empty object."""
+    if not isinstance(value, str):
+        return dict(value or {})
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{option}: invalid JSON ({error}): {quote(value)}") from error
+    if not isinstance(parsed, dict):
+        raise UserError(f"{option}: expected a JSON object, got {quote(value)}")
+    return parsed
+
+
+def read_config(path: str, overrides: str = "") -> dict[str, Any]:
+    """Reads a Jsonnet config, with overrides."""
+    from allennlp.common import Params
+
+    if os.path.isdir(path):  # Jsonnet would abort
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    config: Any = Params.from_file(path, overrides).params
+    if not isinstance(config, dict):
+        raise UserError(f"{path}: expected an object, got {quote(config)}")
+    return config
+
+
+def positive(text: str) -> int:
+    """Parses an integer of at least 1, as the `type` of an argument."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected an integer of at least 1, got {text}")
+    return value
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Adds `--trust` to a command that loads archives."""
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="skip the safety checks (the archive can run arbitrary code); only for archives you trust",
+    )
+
+
+def add_batches(parser: argparse.ArgumentParser) -> None:
+    """Adds `--batch-size` and `--cuda-device` to a command that runs a model."""
+    parser.add_argument(
+        "--batch-size", type=positive, default=64, metavar="N", help="sentences in a batch"
+    )
+    parser.add_argument(
+        "--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU"
+    )
+
+
+def threshold(text: str) -> float | str:
+    """Parses the value of `--threshold`."""
+    if text == "adaptive":
+        return text
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, or adaptive, got {text}")
+    return value
+
+
+def add_threshold(parser: argparse.ArgumentParser) -> None:
+    """Adds `--threshold` to a command that predicts with a quality estimator."""
+    parser.add_argument(
+        "--threshold",
+        type=threshold,
+        metavar="NUMBER",
+        help="quality estimation: minimum probability of BAD for tagging a word BAD (default = the model's), or "
+        "'adaptive': the one with the highest expected MCC over the whole input",
+    )

@@ -1,0 +1,87 @@
+"""Reads bitexts of all formats, and chooses how their copies are written."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.qe.bitext.po import read_po
+from allennlp_nef.qe.bitext.segments import Bitext, Write
+from allennlp_nef.qe.bitext.tables import read_json_lines, read_table, read_text_pair, write_table
+from allennlp_nef.qe.bitext.tmx import read_tmx
+from allennlp_nef.qe.bitext.xliff import read_xliff
+
+_TABLES = (".tsv", ".csv")
+_XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff")
+_ENDINGS = (*_XLIFF, ".tmx", ".po", *_TABLES, ".jsonl")
+
+
+def _ending(path: str) -> str:
+    """Returns the extension of a bitext, without `.gz`, or "" if it is not a known format."""
+    name = path.removesuffix(".gz").lower()
+    return next((ending for ending in _ENDINGS if name.endswith(ending)), "")
+
+
+def read_bitexts(
+    paths: Sequence[str],
+    source_language: str | None = None,
+    target_language: str | None = None,
+    skip_final: bool = False,
+) -> list[Bitext]:
+    """Reads bitexts (see `read_bitext`). Two plain text files form one bitext."""
+    if skip_final and not any(_ending(path) in _XLIFF for path in paths):
+        raise UserError("--skip-final: expected a file in XLIFF")
+    bitexts, rest = [], list(paths)
+    while rest:
+        number = 1 if _ending(rest[0]) or len(rest) == 1 or _ending(rest[1]) else 2
+        bitexts.append(read_bitext(rest[:number], source_language, target_language, skip_final))
+        del rest[:number]
+    return bitexts
+
+
+def read_bitext(
+    paths: Sequence[str],
+    source_language: str | None = None,
+    target_language: str | None = None,
+    skip_final: bool = False,
+) -> Bitext:
+    """
+    Reads a file in one of the formats, or two files of lines: sources and translations.
+
+    Language codes such as "en" select the two languages of a TMX file, and can be column names. `skip_final` skips
+    approved XLIFF units and segments in the state final or signed-off. Raises a `DataFormatError` if the file has
+    another format or no segments.
+    """
+    path, ending, languages = paths[-1], _ending(paths[0]), (source_language, target_language)
+    if len(paths) == 2:
+        bitext = read_text_pair(*paths)
+    elif ending in _XLIFF:
+        bitext = read_xliff(path, skip_final)
+    elif ending == ".tmx":
+        bitext = read_tmx(path, *languages)
+    elif ending == ".po":
+        bitext = read_po(path)
+    elif ending in _TABLES:
+        bitext = read_table(path, *languages)
+    elif ending == ".jsonl":
+        bitext = read_json_lines(path, *languages)
+    else:
+        raise DataFormatError(f"{path}: expected one of {', '.join(_ENDINGS)}, or two text files")
+    if not bitext.segments:
+        raise DataFormatError(f"{path}: expected at least one segment, got none")
+    bitext.path = path
+    bitext.source_language = source_language or bitext.source_language
+    bitext.target_language = target_language or bitext.target_language
+    return bitext
+
+
+def writer_of(bitext: Bitext, path: str) -> Write:
+    """Returns the function that writes a bitext with scores, in its own format or as a table. Raises a `UserError` if
+    the path has the ending of another format, or no table is given for two text files."""
+    ending, own = _ending(path), _ending(bitext.path)
+    if ending in _TABLES and ending != own:
+        return partial(write_table, segments=bitext.segments)
+    is_own = ending in ("", own) or {ending, own} <= {*_XLIFF}
+    if bitext.write is None or not is_own:
+        endings = dict.fromkeys([*([own] if bitext.write else []), *_TABLES])
+        raise UserError(f"{path}: expected the ending {' or '.join(endings)} for {bitext.path}")
+    return bitext.write

@@ -1,0 +1,82 @@
+"""Reads the answers of `predict` for the segments of bitexts."""
+
+from collections.abc import Iterator, Sequence
+
+from allennlp_nef.data.files import read_objects
+from allennlp_nef.data.sentence import find_words
+from allennlp_nef.errors import DataFormatError, describe
+from allennlp_nef.qe.bitext.segments import Answer, note_of
+from allennlp_nef.qe.checks import check
+from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
+from allennlp_nef.qe.review.report import item_of
+from allennlp_nef.qe.review.summary import row_of
+from allennlp_nef.qe.spans import join_bad_words
+from allennlp_nef.qe.translated_sentence import TranslatedSentence
+
+
+def read_answers(
+    path: str, segments: Sequence[TranslatedSentence], checks: bool = True
+) -> Iterator[Answer]:
+    """
+    Yields the answers in a file, one per segment.
+
+    # Parameters
+
+    path : `str`
+        JSON lines, as `predict` writes them.
+    segments : `Sequence[TranslatedSentence]`
+    checks : `bool`, optional (default = `True`)
+        Whether the answers keep the findings of checks.
+
+    # Raises
+
+    `DataFormatError`: a line is not an answer about its segment, or there are more or fewer than segments.
+    """
+    answers = read_objects(path)
+    for count, segment in enumerate(segments):
+        number, answer = next(answers, (0, None))
+        if answer is None:
+            raise DataFormatError(f"{path}: expected {len(segments)} answers, got {count}")
+        if segment.error or "error" in answer:
+            yield {"error": segment.error or str(answer["error"])}
+            continue
+        try:
+            note_of(segment, answer)
+            placed = _placed(segment, answer if checks else {**answer, "checks": []})
+            row_of(placed), item_of(segment, placed, (OK, BAD, *SEVERITIES))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            expected = f"an answer of `predict` for {segment.place}"
+            raise DataFormatError(
+                f"{path}:{number}: expected {expected} ({describe(error)})"
+            ) from None
+        yield placed
+    for number, _ in answers:
+        raise DataFormatError(f"{path}:{number}: expected {len(segments)} answers, got more")
+
+
+def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
+    """
+    Returns an answer with the positions of its words in the texts of a segment.
+
+    Spans and findings of an answer to lists of words are positions in the words joined by spaces; they are determined
+    again. Raises an error if the answer is about another text, or a span is not within the text.
+    """
+    source, target = segment.texts
+    tokens, tags, bad = answer["tokens"], answer["tags"], answer["bad_probabilities"]
+    # An <EOS> that the model added represents text that is missing at the end.
+    number = len(tokens) - (tokens[-1:] == [EOS] and not target.endswith(EOS))
+    offsets = [*find_words(target, tokens[:number]), *[(len(target),) * 2] * (len(tokens) - number)]
+    places = {
+        "offsets": offsets,
+        "source_offsets": find_words(source, answer.get("source") or source.split()),
+    }
+    length = len(target if "offsets" in answer else " ".join(tokens))
+    for each in (*answer["spans"], *answer.get("checks", ())):
+        SEVERITIES.index(each.get("severity", SEVERITIES[0]))
+        if not 0 <= each["start"] <= each["end"] <= length:
+            raise ValueError(f"a span from {each['start']} to {each['end']} of {length} characters")
+    if "offsets" in answer:
+        return {**answer, **places}
+    spans = join_bad_words(target, offsets, tags, bad)
+    findings = check(source, target) if answer.get("checks") else []
+    return {**answer, **places, "spans": spans, "checks": [each._asdict() for each in findings]}
