@@ -28,7 +28,7 @@ endif
 CONFIG := qe_nef_f
 FOLDER := runs/$(CONFIG)
 
-.PHONY: help install train lint format test test-all browser docs bench clean
+.PHONY: help install train ruff lint format test test-all browser docs bench clean
 
 help:
 	@echo 'make install      a virtual environment with the package and what the tests use (LOCKED=1: the versions of constraints.txt)'
@@ -65,20 +65,29 @@ train: install
 	@echo; echo 'Scores on the test set:'; cat $(FOLDER)/test_metrics.json; echo; echo
 	@echo 'Three test sentences, with words judged wrong marked /BAD:'; head -n 3 $(FOLDER)/test_tagged.txt
 
-lint: install
+ruff: install
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
+
+lint: ruff
 	$(RUN) mypy
 
 format: install
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 
-test: lint
-	$(PYTEST) -m 'not slow'
+# mypy runs beside the tests, and its report follows theirs.
+define run_tests
+@report=$$(mktemp); $(RUN) mypy >$$report 2>&1 & mypy=$$!; failed=0; \
+$(PYTEST) $(1) || failed=1; \
+wait $$mypy || failed=1; echo mypy:; cat $$report; rm $$report; exit $$failed
+endef
 
-test-all: lint browser
-	$(PYTEST)
+test: ruff
+	$(call run_tests,-m 'not slow')
+
+test-all: ruff browser
+	$(run_tests)
 
 # Without Chromium, the tests in a browser are skipped.
 browser:

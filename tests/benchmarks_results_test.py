@@ -10,7 +10,6 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.small_experiment import can_be_built, experiment, step, with_encoder
-from tests.small_transformer import save_xlm_roberta
 
 CONFIGS = {path.stem: path for path in sorted(ROOT.glob("benchmarks/configs/*.jsonnet"))}
 FILES = {"train": "a", "dev": "b", "test": "c"}
@@ -37,11 +36,10 @@ def test_all_rows_have_a_config_and_all_configs_are_used(results):
 
 
 @pytest.mark.parametrize("name", [name for name in CONFIGS if can_be_built(name)])
-def test_each_config_takes_a_training_step(name, tmp_path, monkeypatch):
+def test_each_config_takes_a_training_step(name, tmp_path, monkeypatch, xlm_roberta):
     monkeypatch.chdir(ROOT)
-    save_xlm_roberta(tmp_path / "encoder")
     config = json.loads(_jsonnet.evaluate_file(str(CONFIGS[name])))
-    config = with_encoder(config, str(tmp_path / "encoder"))
+    config = with_encoder(config, xlm_roberta)
     loss, changed = step(experiment(config, tmp_path / "run").trainer)
     assert math.isfinite(loss) and changed
 

@@ -6,9 +6,8 @@ import os
 import socket
 import sys
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from filelock import FileLock
@@ -74,26 +73,35 @@ def offline(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def allennlp():
+def plugins_once():
+    """AllenNLP looks for plugins once. It takes longer than most commands, each of which does it."""
+    from allennlp import commands
+    from allennlp.commands import train
+    from allennlp.common import plugins
+
+    import_once = cache(plugins.import_plugins)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (commands, train, plugins):
+            patch.setattr(module, "import_plugins", import_once)
+        yield
+
+
+@pytest.fixture(scope="session")
+def allennlp(plugins_once):
     """`allennlp(*arguments)`: AllenNLP's command line, run in the checkout and in this process."""
     from allennlp import commands
-    from allennlp.common.plugins import import_plugins
-
-    # AllenNLP looks for the modules of all plugins in each call, which takes longer than most commands.
-    import_once = lru_cache(maxsize=None)(import_plugins)
 
     def run(*arguments):
         with restored():
             os.chdir(str(ROOT))
             sys.argv = ["allennlp", *map(str, arguments)]
-            with patch.object(commands, "import_plugins", import_once):
-                commands.main(prog="allennlp")
+            commands.main(prog="allennlp")
 
     return run
 
 
 @pytest.fixture
-def nef(monkeypatch):
+def nef(monkeypatch, plugins_once):
     """`nef(*arguments)`: runs `allennlp-nef` in this process, and returns its exit status."""
     from allennlp_nef.cli.program import run
 
@@ -127,6 +135,24 @@ def small_run(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def packaged():
+    """`packaged(name)`: a model of the package, loaded once. Tests do not change it."""
+    from allennlp_nef import load
+
+    return cache(load)
+
+
+@pytest.fixture(scope="session")
+def xlm_roberta(tmp_path_factory):
+    """The folder of a small XLM-R."""
+    from tests.small_transformer import save_xlm_roberta
+
+    folder = tmp_path_factory.mktemp("encoder") / "xlm_roberta"
+    save_xlm_roberta(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
 def small():
     """`small(sentences=..., epochs=..., **overrides)`: the arguments of a short training."""
 
@@ -142,21 +168,32 @@ def small():
 
 
 @pytest.fixture(scope="session")
-def trained(allennlp, small, tmp_path_factory):
-    """`trained(config, **settings)`: the archive of a short training, of which each test run has one."""
+def made_once(tmp_path_factory):
+    """`made_once(name, make)`: a folder that `make(folder)` writes once for all processes of a test run."""
     base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # the processes of a test run share archives
+    if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
 
-    def train(config, **settings):
-        name = "-".join([config, *map(str, settings.values())])
-        folder = base / "trained" / name / "run"
+    def folder_of(name, make):
+        folder, done = base / "made" / name / "run", base / "made" / f"{name}.done"
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.parent.with_suffix(".lock")):
-            if not (folder / "model.tar.gz").exists():
-                path = f"training_configs/{config}.jsonnet"
-                allennlp("train", path, "-s", folder, *small(**settings))
-        return folder / "model.tar.gz"
+        with FileLock(done.with_suffix(".lock")):
+            if not done.exists():
+                make(folder)
+                done.touch()
+        return folder
+
+    return folder_of
+
+
+@pytest.fixture(scope="session")
+def trained(allennlp, small, made_once):
+    """`trained(config, **settings)`: the archive of a short training."""
+
+    def train(config, **settings):
+        command = ("train", f"training_configs/{config}.jsonnet", *small(**settings), "-s")
+        name = "-".join([config, *map(str, settings.values())])
+        return made_once(name, lambda folder: allennlp(*command, folder)) / "model.tar.gz"
 
     return train
 

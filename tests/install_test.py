@@ -105,6 +105,7 @@ def source(tmp_path):
     return tmp_path / "source"
 
 
+@pytest.mark.slow
 def test_distributions_have_all_files(source, tmp_path):
     files = set(files_in(source))
     with tarfile.open(build("sdist", source, tmp_path)) as archive:
@@ -127,6 +128,7 @@ def test_distributions_have_all_files(source, tmp_path):
     assert installed == expected
 
 
+@pytest.mark.slow
 def test_an_editable_installation_starts_and_is_silent_when_its_checkout_is_gone(source, tmp_path):
     site = tmp_path / "site"
     zipfile.ZipFile(build("editable", source, tmp_path)).extractall(site)

@@ -34,31 +34,25 @@ def test_answers_are_those_of_the_predictor(client, archive):
     predictor = load_predictor(archive, max_tokens=10)
     description = {**predictor.description(), "max_batch": 3, "max_words": 12}
     assert client.get("/describe").json == description
-    for request in (REQUEST, {**REQUEST, "trace": True, "id": 7}):
-        assert client.post("/predict", json=request).json == predictor.predict_json(request)
-    for requests in ([], [REQUEST, {"tokens": ["Paul"]}]):
-        answers = client.post("/predict", json=requests).json
-        assert answers == predictor.predict_batch_json(requests)
+    request = {**REQUEST, "trace": True, "id": 7}
+    assert client.post("/predict", json=request).json == predictor.predict_json(request)
+    assert client.post("/predict", json=[]).json == []
     assert "北" in client.post("/predict", json={"sentence": "北"}).get_data(as_text=True)
 
 
 @pytest.mark.parametrize(
     "body",
+    # what is no JSON, and requests alone and in a list; tests/predictors has the kinds of bad requests
     [
-        *(
-            b"",
-            b"{",
-            b"\xff",
-            b"[" * 199,
-            b"7",
-            b"null",
-            b"{}",
-            b"[{}, 7]",
-            b'{"sentence": "a", "id": NaN}',
-            b'{"sentence": "\\ud800"}',
-        ),
-        json.dumps({"sentence": "a " * 11}).encode(),
-        b'{"sentence": "a", "sentences": "b"}',
+        b"",
+        b"{",
+        b"\xff",
+        b"[" * 199,
+        b"7",
+        b'{"id": NaN}',
+        b"{}",
+        b"[{}, 7]",
+        b'{"sentence": "\\ud800"}',
     ],
 )
 def test_bad_request_gets_status_400(client, body):

