@@ -28,7 +28,15 @@ from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner
 MODULES = (
     *("errors", "data.chunks", "data.files", "data.sentence", "data.word_splitting"),
     *("predictors.answers", "predictors.requests"),
-    *("qe.aligner", "qe.answers", "qe.checks", "qe.layouts", "qe.spans", "qe.translated_sentence"),
+    *(
+        "qe.aligner",
+        "qe.answers",
+        "qe.check_tables",
+        "qe.checks",
+        "qe.layouts",
+        "qe.spans",
+        "qe.translated_sentence",
+    ),
 )
 OPTIONAL_FILES = ("tagger.int8.onnx", "tokenizer.json", ALIGNER_NAME)
 

@@ -1,14 +1,25 @@
-"""Rule-based checks that find mistakes in a translation without a model, as in translation tools."""
+"""
+Rule-based checks that find mistakes in a translation without a model, as in translation tools.
 
+Placeholders, tags and words are found once in each text, for all rules. Rules take linear time. This module and its
+tables need only the standard library, because exported models have a copy of them.
+"""
+
+import html
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
+from gettext import c2py
+from html.entities import html5
 from itertools import groupby, product
 from typing import NamedTuple
 
 from allennlp_nef.data.word_splitting import split_punctuation
+from allennlp_nef.qe import check_tables as tables
 
 
 class Finding(NamedTuple):
@@ -20,51 +31,514 @@ class Finding(NamedTuple):
     message: str
 
 
+class Code(NamedTuple):
+    """A placeholder, a tag, or an inline code of a file, with its place in the text."""
+
+    start: int
+    end: int
+    name: str
+    """What is the same in both languages, such as "g 1"; both codes of a pair have the same."""
+    role: str = "single"
+    """Whether it is "single", or the "open" or "close" of a pair."""
+    shown: str = ""
+    """What messages call it; by default, its name."""
+    is_required: bool = True
+    """False in those branches of ICU messages that some languages lack."""
+
+
 Places = Iterator[tuple[int, int, str]]
 """The start, the end and the message of each finding."""
+Span = tuple[int, int]
 Words = list[tuple[str, int, int]]
-"""The words and punctuation marks of a text, with their starts and ends."""
+"""Words, punctuation marks and holes, with their starts and ends. Each Chinese or Japanese character is a word."""
 
-_GROUPED = r"\d{1,3}(?:[.,'’٬ \u00a0\u2009\u202f]\d{3})+|\d\d?(?:,\d\d)+,\d{3}|\d+"
-_SEPARATORS = ".,'’٫٬\u00a0\u2009\u202f"
-_NUMBER = re.compile(rf"({_GROUPED})(?:[.,٫](\d+))?")
-_INTEGER = re.compile(rf"({_GROUPED})()")
-# Ways to read the numbers in a text: as 1,000.5, as 1 000.5, or with 15.50 as a time. Other numbers, such as
-# 24.12.2020, are split into integers.
-_READINGS = (
-    (re.compile(rf"\d+(?:[{_SEPARATORS}]\d+)*"), _NUMBER),
-    (re.compile(rf"\d+(?:[{_SEPARATORS} ]\d+)*"), _NUMBER),
-    (re.compile(rf"\d+(?:[{_SEPARATORS}]\d+)*"), _INTEGER),
-)
-# Words that multiply the number before them by a power of ten.
-_SCALES = {**dict(zip("百千万萬億亿", (2, 3, 4, 4, 8, 8))), "सय": 2, "हजार": 3, "लाख": 5, "करोड": 7}
-_SCALE = re.compile(rf"\s*({'|'.join(_SCALES)})")
-_MONTH = re.compile(r"(\d\d?)(?:\s*[月월]|/\d\d?/\d)|[./-](\d\d?)[./-]")
-_NUMERALS = re.compile("[一二三四五六七八九十百千两]+")
-_TAG = r"</?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*\s*/?>"
-_PLACEHOLDER = re.compile(
-    r"\{\{[\w.]+\}\}|\$?\{[\w.]*\}|%(?:\d+\$|\(\w+\))?(?:\.\d+)?[sdif@](?!\w)|%[A-Za-z_]\w*%"
-    rf"|{_TAG}|&(?:\w+|#\w+);"
-)
-_CODE = re.compile(r"`[^`]*`|(?<![^\s`])\S*(?:[={}_\\|<>]|\w\(|::|--|/)\S*")
-_LABEL = re.compile(r"^[^\S\n]*\w{1,2}[.)]*\)|[:;]-?[()]", re.MULTILINE)  # a) or :-)
-_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("«", "»"), ("「", "」"), ("《", "》"))
-_ASCII_BRACKETS = str.maketrans("（）［］｛｝", "()[]{}")
+
+class Text(NamedTuple):
+    """One side of a translation, as rules see it: character references are characters."""
+
+    text: str
+    offsets: Sequence[int]
+    """The offset of each character, and of the end, in the original text."""
+    codes: list[Code]
+    masked: str
+    """The text with `_HOLE` in place of codes and addresses."""
+    words: Words
+    language: str | None
+    likely: set[str]
+    """The language; if it is not known, those with the most frequent words in the text."""
+
+
+_HOLE = "\u2b1a"  # a mark that is neither a letter nor a blank
+_LANGUAGES_OF: dict[str, list[str]] = {}
+"""The languages of each frequent word."""
+for _language, _frequent in tables.FREQUENT.items():
+    for _word in _frequent:
+        _LANGUAGES_OF.setdefault(_word, []).append(_language)
+_NUMBER_WORDS: dict[str, dict[str, int]] = {}
+"""The values of each number word by language."""
+for _language, _lines in tables.NUMBER_WORDS.items():
+    for _number, _word in (item for line in _lines for item in enumerate(line.split())):
+        _NUMBER_WORDS.setdefault(_word, {})[_language] = _number
+for _number, _word in enumerate(tables.TENS, 3):
+    _NUMBER_WORDS[_word] = {"en": 10 * _number}
 _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
-_MAY_REPEAT = {"that", "had", "der", "die", "das", "den", "dem", "sie", "nous", "vous"}
-_MIN_COPY = 3  # words
-_MIN_RUN = 4  # consecutive source words in the target
-_MAX_REPETITION = 10  # words
 
 
-def _mask(pattern: re.Pattern[str], text: str) -> str:
-    """Replaces what a pattern matches with spaces."""
-    return pattern.sub(lambda match: " " * len(match[0]), text)
+# Preparation: placeholders, tags and words
+
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});", re.ASCII)
+_PERCENTAGE = re.compile(r"(?<!\d)(\d{1,3})\s?[%٪]")
+_CODE = re.compile(
+    r"""
+      (?P<percent> %% | \d%(?!\d+\$) | \d[ \u00a0\u202f]%[a-zA-Z]{2} )      # 5%, or in German 5 %ige
+    | (?P<literal> %[A-Za-z_][A-Za-z0-9_]{2,}%(?![A-Za-z0-9])               # %name%
+        | %\#@\w+@ | [$%\#]\{[^{}\s]+\} | &[A-Za-z][\w.]*; )                # ${name}, %{name}, &name;
+    | %(?: (?P<at>\d+)\$ | \((?P<key>[^()\s]+)\) | <(?P<key2>\w+)> )?       # %1$s, %(name)s, %-10s, %ld
+      [-+0\#'I]* (?:\d+|\*)? (?:\.(?:\d+|\*)?)? (?:hh?|ll?|[qjztL])?
+      (?P<conversion> [diouxXeEfFgGaAcspn@] )
+    | %L?(?P<qt>\d\d?)                                                      # %1, %L1
+    | (?P<letter> %[A-Za-z](?![A-Za-z]) )
+    | \{\{ (?P<double>[^{}|]*) (?:\|[^{}]*)? \}\}                           # {{name | upper}}
+    | \{ (?P<brace> [\w.-]* (?:\[\w*\])* ) (?: ![rsa] )?                    # {0}, {name!r}, {0:N2}
+      (?: :[^{}\s][^{}]*
+        | \s*,\s*(?:-?\d+|number|date|time|ordinal|spellout|duration|list)(?:[,:][^{}]*)? )? \}
+    | <(?P<slash>/?)(?P<tag>[A-Za-z][\w:.-]*)
+      (?P<attributes> (?:\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+))* ) \s*(?P<end>/?)>
+    | (?P<address> (?:https?://|www\.)\S*[^\s.,;:!?)\]}>»”"'<] )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_CONVERSIONS = {**dict.fromkeys("iu", "d"), **dict.fromkeys("eEFgGaA", "f"), "X": "x"}
+_ID = re.compile(r"\b(?:rid|startRef|id)\s*=\s*[\"']?([^\s\"'>]+)")
+_ICU_TEXT = re.compile(
+    r"\{\s*(?P<argument>\w+)\s*,\s*(?P<type>plural|selectordinal|select)\s*,\s*(?:offset:\d+)?"
+    r"|(?P<quoted>'[{}#][^']*')|(?P<number>#)|(?P<open>\{)|(?P<close>\})"
+)
+_ENDLESS = "ICU message without an end"
+_ICU_BRANCH = re.compile(r"\s*(?:(?P<branch>=?\w+)\s*\{|(?P<close>\}))")
+
+
+def _unescape(text: str) -> tuple[str, Sequence[int]]:
+    """Replaces character references. Returns the offset of each character in the original, and of the end."""
+    parts: list[str] = []
+    offsets: list[int] = []
+    last = 0
+    for match in _REFERENCE.finditer(text):
+        if match[0][1] == "#" or match[0][1:] in html5:
+            character = html.unescape(match[0])
+            parts += [text[last : match.start()], character]
+            offsets += [*range(last, match.start()), *[match.start()] * len(character)]
+            last = match.end()
+    return "".join(parts) + text[last:], [*offsets, *range(last, len(text) + 1)]
+
+
+class _Frame(NamedTuple):
+    """A part of an ICU message that is not closed yet."""
+
+    kind: str
+    """The type of an argument, "braces", or the selector of a branch, such as "=few"."""
+    argument: str
+    """The argument that `#` stands for."""
+    start: int
+
+
+def _icu(text: str) -> tuple[list[Code], list[tuple[int, int]], list[tuple[int, int]]]:
+    """
+    Parses ICU messages such as `{n, plural, one {# file} other {# files}}`.
+
+    Returns the arguments and `#`, the spans of the syntax, and the spans of the branches that other languages may lack.
+    A message without an end is a single code, together with the text after it.
+    """
+    codes: list[Code] = []
+    syntax: list[tuple[int, int]] = []
+    optional: list[tuple[int, int]] = []
+    frames: list[_Frame] = []
+    position = depth = 0  # depth: the number of optional branches around the position
+    while True:
+        in_argument = bool(frames) and frames[-1].kind in ("plural", "selectordinal", "select")
+        expected = _ICU_BRANCH.match if in_argument else _ICU_TEXT.search
+        if not (match := expected(text, position)):
+            if frames:
+                codes = [Code(frames[0].start, len(text), _ENDLESS)]
+            return codes, [] if frames else syntax, [] if frames else optional
+        kind, (start, position) = match.lastgroup, match.span()
+        argument = frames[-1].argument if frames else ""
+        if kind == "type":
+            name = f"{{{match['argument']}}}"
+            codes.append(Code(start, position, name, is_required=not depth))
+            number = argument if match["type"] == "select" else match["argument"]
+            frames.append(_Frame(match["type"], number, start))
+        elif kind == "branch":
+            frames.append(_Frame("=" + match["branch"], argument, position))
+            depth += match["branch"] != "other"
+            syntax.append((start, position))
+        elif kind == "number" and argument:
+            codes.append(Code(start, position, f"# of {argument}", is_required=not depth))
+        elif kind == "open" and frames:
+            frames.append(_Frame("braces", argument, start))
+        elif kind == "close" and frames:
+            frame = frames.pop()
+            if frame.kind != "braces":
+                syntax.append((start, position))
+            if frame.kind.startswith("=") and frame.kind != "=other":
+                depth -= 1
+                if not depth:
+                    optional.append((frame.start, start))
+
+
+def _name_of(match: re.Match[str], counts: Counter[str]) -> str:
+    """Returns what a placeholder stands for: the position and type, or the name, of its argument; "" if it is none."""
+    kind = match.lastgroup
+    if kind == "conversion":
+        key = match["at"] or match["key"] or match["key2"]
+        if not key and match["conversion"] != "n":  # %n of Qt has no position
+            counts["%"] += 1
+            key = str(counts["%"])
+        return f"%{key or ''}${_CONVERSIONS.get(match['conversion'], match['conversion'])}"
+    if kind == "brace":
+        counts["{"] += not match["brace"]
+        return f"{{{match['brace'] or counts['{'] - 1}}}"
+    if kind == "double":
+        return f"{{{{{match['double'].strip()}}}}}"
+    if kind == "qt":
+        return f"%{match['qt']}"
+    return match[0] if kind in ("literal", "letter") else ""
+
+
+def _tag(match: re.Match[str]) -> tuple[str, str]:
+    """Returns the name and role of a tag. Attributes may be translated, apart from the id of an inline element."""
+    name = match["tag"]
+    if name in tables.INLINE:
+        role, identity = tables.INLINE[name], _ID.search(match["attributes"])
+        name = f"{name} {identity[1]}" if identity else name
+    elif name.lower() in tables.HTML:
+        name = name.lower()
+        role = "single" if name in tables.VOID else "pair"
+    else:
+        return "", ""
+    if role == "pair":
+        role = "close" if match["slash"] else "single" if match["end"] else "open"
+    return name, role
+
+
+def _codes_of(text: str, percentages: set[str]) -> tuple[list[Code], list[Span]]:
+    """Returns the placeholders and tags of a text, and other spans that are not words."""
+    codes, others, optional = _icu(text)
+    text = _mask(text, [*others, *(code[:2] for code in codes)])
+    starts = [start for start, _ in optional]
+    counts: Counter[str] = Counter()
+    for match in _CODE.finditer(text):
+        kind, span = match.lastgroup, match.span()
+        name, role = _tag(match) if kind == "end" else (_name_of(match, counts), "single")
+        if name and not (kind == "qt" and match["qt"] in percentages):
+            branch = bisect_left(starts, span[0]) - 1
+            is_required = branch < 0 or optional[branch][1] <= span[0]
+            codes.append(Code(*span, name, role, match[0], is_required))
+        elif kind == "address":
+            others.append(span)
+    return codes, others
+
+
+def _mask(text: str, spans: Iterable[Span]) -> str:
+    """Replaces spans, which may overlap, with holes."""
+    parts, last = [], 0
+    for start, end in sorted(spans):
+        if end > last:
+            parts += [text[last:start], _HOLE * (end - max(start, last))]
+            last = end
+    return "".join(parts) + text[last:]
 
 
 def _words(text: str) -> Words:
-    """Splits a text into words. Each Chinese or Japanese character is a word."""
     return [(text[a:b], a, b) for a, b in split_punctuation(text, split_cjk=True)]
+
+
+def _base(code: str) -> str:
+    """Returns the language of a code, such as "no" for "nb-NO"."""
+    language = re.split("[-_]", code.lower())[0]
+    return tables.SAME.get(language, language)
+
+
+def _guess(words: Words) -> set[str]:
+    """Returns the languages with the most frequent words in a text, usually one; none without such words."""
+    seen = {word.lower() for word, *_ in words}
+    hits = Counter(name for word in seen for name in _LANGUAGES_OF.get(word, ()))
+    most = max(hits.values(), default=0)
+    return {name for name, count in hits.items() if count == most}
+
+
+def _prepare(
+    texts: Sequence[str], languages: Sequence[str | None], codes: Sequence[Sequence[Code]]
+) -> list[Text]:
+    """Finds the codes and words of both sides, and marks the given codes."""
+    pairs = [_unescape(text) for text in texts]
+    percentages = {number for text, _ in pairs for number in _PERCENTAGE.findall(text)}
+    sides = []
+    for (text, offsets), code, given in zip(pairs, languages, codes):
+        found, others = _codes_of(text, percentages)
+        for each in given:
+            start, end = (bisect_left(offsets, place) for place in each[:2])
+            found.append(each._replace(start=start, end=end))
+        masked = _mask(text, [*others, *(each[:2] for each in found)])
+        words = _words(masked)
+        language = _base(code) if code else None
+        likely = {language} if language else _guess(words)
+        found.sort(key=lambda each: each[:2])
+        sides.append(Text(text, offsets, found, masked, words, language, likely))
+    return sides
+
+
+# Placeholders, tags and inline codes
+
+
+def _crossed(codes: Sequence[Code]) -> Code | None:
+    """Returns the first code that ends a pair other than the innermost one."""
+    opened: list[str] = []
+    for code in codes:
+        if code.role == "open":
+            opened.append(code.name)
+        elif code.role == "close" and (not opened or opened.pop() != code.name):
+            return code
+    return None
+
+
+def _placeholders(source: Text, target: Text, may_omit_number: bool = False) -> Places:
+    """Finds missing and added codes, and pairs that cross. A plural form may omit the number, or have it."""
+    allowed = Counter((code.name, code.role) for code in source.codes)
+    missing = Counter((code.name, code.role) for code in source.codes if code.is_required)
+    missing -= Counter((code.name, code.role) for code in target.codes if code.is_required)
+    extra = []
+    for code in target.codes:
+        key = (code.name, code.role)
+        # A translation may use an argument twice, but not in place of another one.
+        allowed[key] -= key not in allowed or code.role != "single" or bool(missing)
+        if allowed[key] < 0:
+            extra.append(code)
+    if may_omit_number:
+        remains = [len(re.findall(r"^\s|\s\s|%", side.masked)) for side in (source, target)]
+        if (
+            len(extra) + missing.total() == 1
+            and remains[0] >= remains[1]
+            and not (extra and source.codes)
+        ):
+            return
+    for code in extra:
+        yield code.start, code.end, f"{code.shown or code.name} is not in the source"
+    for code in [] if any(code.name == _ENDLESS for code in extra) else source.codes:
+        if missing[code.name, code.role] > 0:
+            missing[code.name, code.role] -= 1
+            yield len(target.text), len(target.text), f"{code.shown or code.name} is missing"
+    crossed = _crossed(target.codes)
+    if crossed and not (extra or missing or _crossed(source.codes)):
+        yield crossed.start, crossed.end, f"{crossed.shown or crossed.name} crosses another pair"
+
+
+def is_rare_form(plural_forms: str, form: int) -> bool:
+    """
+    Returns whether a plural form is for one or two numbers, so that a translation may omit the number.
+
+    `plural_forms` is the header of a PO file, such as "nplurals=2; plural=(n != 1);".
+    """
+    rule = re.search(r"plural\s*=([^;]+)", plural_forms)
+    try:
+        form_of = c2py(rule[1].strip() if rule else "n != 1")
+        return 1 <= sum(form_of(number) == form for number in range(1001)) <= 2
+    except (ValueError, ZeroDivisionError):  # not a valid expression
+        return False
+
+
+# Numbers
+
+_GROUPS = " .,'’٬\u00a0\u2009\u202f"
+_NUMBER = re.compile(
+    rf"(?<!\d)(?P<whole>\d{{1,3}}(?P<mark>[{_GROUPS}])\d{{3}}(?:(?P=mark)\d{{3}}){{0,10}}"
+    r"|\d\d?(?:,\d\d){1,5},\d{3})(?:(?!(?P=mark))[.,٫](?P<decimals>\d+))?(?![,.]?\d|(?P=mark)\d)"
+    r"|\d+(?:[.,'’٫٬]\d+)*"
+)
+_SCALE = re.compile(
+    "|".join(rf"\s*(?P<p{power}>{words})" for power, words in tables.SCALES), re.IGNORECASE
+)
+_MONTH = re.compile(r"(\d\d?)(?:\s*[月월]|/\d\d?/\d)|(?<=\d)[./-](\d\d?)[./-]")
+_CLOCK = re.compile(
+    r"\d\s*(?:[ap]\.?\s?m\b|uhr|h\b|[時点點时시])|\d[:.]\d\d\b|o.clock|午前|午後|上午|下午|오전|오후|बजे|\bklo?\b",
+    re.IGNORECASE,
+)
+_ROMAN = dict(zip("IVXLCDM", (1, 5, 10, 50, 100, 500, 1000)))
+_NUMERALS = {**dict(zip("〇零一二三四五六七八九", (0, *range(10)))), "两": 2, "兩": 2}
+_UNITS = dict(zip("十百千万萬億亿", (10, 100, 1000, 10**4, 10**4, 10**8, 10**8)))
+_CHINESE = re.compile(f"[{''.join([*_NUMERALS, *_UNITS])}]{{1,16}}")
+
+
+class _Number(NamedTuple):
+    """A number in a text."""
+
+    start: int
+    end: int
+    readings: list[list[Decimal]]
+    """The ways to read it, each as one or more values, such as those of a date."""
+    kind: str = "digits"
+    """Or "word", or "numeral" if it may be something else, such as a Roman numeral or a part of a Chinese word."""
+
+
+def _value(whole: str, decimals: str = "") -> Decimal:
+    return Decimal(f"{whole}.{decimals or 0}")
+
+
+def _readings(match: re.Match[str]) -> list[list[Decimal]]:
+    """Returns the ways to read a number: as one number if it can be one, such as 2,000, else as a date or a time."""
+    parts = re.split(r"\D+", match[0])
+    each = [_value(part) for part in parts]
+    if len(parts) == 2 and (parts[0] == "0" or not match["whole"]):
+        return [[_value(*parts)], each]
+    if not match["whole"]:
+        return [each]
+    whole = [_value(re.sub(r"\D", "", match["whole"]), match["decimals"] or "")]
+    is_apart = (match["mark"] or ",").isspace() and not any(part[0] == "0" for part in parts[1:])
+    return [whole, each] if is_apart else [whole]
+
+
+def _numbers(text: str) -> list[_Number]:
+    """Returns the numbers in a text; 1万1000 and 3億5000万 are one."""
+    numbers: list[_Number] = []
+    joint: int | None = None  # the end of the number before, if a scale word follows it
+    for match in _NUMBER.finditer(text):
+        start, end = match.span()
+        readings = _readings(match)
+        scale = _SCALE.match(text, end)
+        if scale:
+            power, parts = int((scale.lastgroup or "")[1:]), re.split(r"\D+", match[0])
+            # Other languages may have scale words that are not in the table.
+            unscaled = readings[:1] if scale[0].isascii() else []
+            if len(parts) == 2:  # 4.176 million
+                readings = [*readings, [_value(*parts)]]
+            readings = [[value.scaleb(power) for value in each] for each in readings] + unscaled
+        first, second = numbers[-1].readings[0][0] if numbers else Decimal(), readings[0][0]
+        if joint is not None and second < first and not text[joint:start].strip():
+            start = numbers.pop().start
+            readings = [[first + second]]
+        if years := tables.ERAS.get(text[max(0, start - 2) : start]):
+            readings = [*readings, [second + years]]
+        numbers.append(_Number(start, end, readings))
+        joint = scale.end() if scale and not scale[0].isascii() else None
+    return numbers
+
+
+def _spelled(text: Text) -> Iterator[_Number]:
+    """Yields the numbers that words of a text stand for: number words, Roman and Chinese numerals."""
+    for word, start, end in text.words:
+        *tens, last = word.lower().split("-")[-2:]  # twenty-one
+        for language, value in _NUMBER_WORDS.get(last, {}).items():
+            ten = _NUMBER_WORDS.get(tens[0], {}).get(language, 0) if tens else 0
+            if (ten >= 20 or not tens) and (not text.likely or language in text.likely):
+                yield _Number(start, end, [[Decimal(ten + value)]], "word")
+        if len(word) < 10 and _ROMAN.keys() >= set(word):
+            digits = [_ROMAN[letter] for letter in word]
+            signed = [a if a >= b else -a for a, b in zip(digits, [*digits[1:], 0])]
+            yield _Number(start, end, [[Decimal(sum(signed))]], "numeral")
+    for match in _CHINESE.finditer(text.masked):
+        yield _Number(*match.span(), [[Decimal(_chinese(match[0]))]], "numeral")
+
+
+def _chinese(numerals: str) -> int:
+    """Returns the value of Chinese numerals, such as 三百二十万 or 二〇一九."""
+    total = section = digits = 0  # a section ends at 万 or 亿
+    for numeral in numerals:
+        unit = _UNITS.get(numeral, 0)
+        if not unit:
+            digits = 10 * digits + _NUMERALS[numeral]
+        elif unit < 10_000:
+            section, digits = section + (digits or 1) * unit, 0
+        else:
+            total, section, digits = total + (section + digits or 1) * unit, 0, 0
+    return total + section + digits
+
+
+def _shorter(value: Decimal, has_clock: bool) -> set[int]:
+    """Returns smaller numbers for the same: 5 (p.m.) for 17, 90 for 1990, 2020 for 2563 (Thai)."""
+    if has_clock and 12 < value <= 24:
+        return {int(value) - 12}
+    if 1000 <= value < 6000:
+        year = int(value)
+        return {year % 100 or year, *(year - years for years in tables.CALENDARS)}
+    return set()
+
+
+def _is_long(value: Decimal) -> bool:
+    """Returns whether a number has more than two significant digits, so that it is rarely written in words."""
+    return len(str(value.normalize()).partition("E")[0].replace(".", "")) > 2
+
+
+def _unknown_numbers(sides: Sequence[Text]) -> list[list[tuple[_Number, list[Decimal]]]]:
+    """Returns the numbers of each side that the other one lacks, with the unknown values of their best reading."""
+    numbers = [[*_numbers(side.masked), *_spelled(side)] for side in sides]
+    values = [
+        {v for number in each for reading in number.readings for v in reading} for each in numbers
+    ]
+    has_clock = any(_CLOCK.search(side.masked) for side in sides)
+    # Months may be names.
+    anywhere = {Decimal(a or b) for side in sides for a, b in _MONTH.findall(side.masked)}
+    shorter = [{each for value in side for each in _shorter(value, has_clock)} for side in values]
+    years = [
+        {int(v) - n for v in side if 1300 < v < 6000 for n in tables.CALENDARS} for side in values
+    ]
+    if years[0] & values[1] or years[1] & values[0]:
+        anywhere |= {Decimal(day) for day in range(1, 33)}  # dates of another calendar
+    unknown = []
+    for side, other in ((0, 1), (1, 0)):
+        known, pairs = values[other] | shorter[other] | anywhere, []
+        for number in numbers[side]:
+            lists = (
+                [
+                    v
+                    for v in reading
+                    if v not in known and values[other].isdisjoint(_shorter(v, has_clock))
+                ]
+                for reading in number.readings
+            )
+            best = min(lists, key=len)
+            if best and (number.kind == "digits" or best > [Decimal(1)]):  # "one" is also a pronoun
+                pairs.append((number, best))
+        unknown.append(pairs)
+    return unknown
+
+
+def _different_numbers(source: Text, target: Text) -> Places:
+    """
+    Finds numbers that cannot be read as any number of the other side.
+
+    One that the source does not have is an error only if the target lacks a similar one, since either may be in words.
+    """
+    missing, extra = _unknown_numbers((source, target))
+    sizes = {value.adjusted() for _, values in missing for value in values}
+    similar = {size + each for size in sizes for each in (-1, 0, 1)}
+    # Words are only held against words of languages whose number words are known.
+    has_words = bool(source.likely) and source.likely <= {*tables.NUMBER_WORDS, "ja", "zh"}
+    kinds = ["digits", "word"] if has_words else ["digits"]
+    wrong = [
+        number
+        for number, values in extra
+        if number.kind in kinds
+        and any((_is_long(value) and missing) or value.adjusted() in similar for value in values)
+    ]
+    for start, end, *_ in wrong:
+        yield start, end, f"{target.text[start:end]} is not in the source"
+    for (start, end, _, kind), values in [] if wrong else missing:
+        if kind == "digits" and any(_is_long(value) for value in values):
+            yield len(target.text), len(target.text), f"{source.text[start:end]} is missing"
+
+
+# Words
+
+_SOURCE_CODE = re.compile(r"`[^`]*`|(?<![^\s`])\S*(?:[={}_\\|<>]|\w\(|::|--|/)\S*")
+# Quoted text, and text in brackets, such as the originals of names.
+_QUOTED = re.compile(
+    r"“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|»[^«»]*«|『[^『』]*』|「[^「」]*」|《[^《》]*》|‘[^‘’]*’"
+    r"|[(（][^()（）]*[)）]|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)"
+)
+_MIN_COPY = 3  # words
+_MIN_RUN = 4  # consecutive source words in the target
+_MAX_REPETITION = 10  # words
+_SEPARATORS = frozenset(">→/\\|·•▸►–—")
 
 
 def _script(word: str) -> str:
@@ -72,62 +546,6 @@ def _script(word: str) -> str:
     names = {unicodedata.name(c, "").split(" ")[0] for c in word if c.isalpha()}
     names = {"CJK" if name.startswith(("HIRAGANA", "KATAKANA")) else name for name in names}
     return names.pop() if len(names) == 1 else ""
-
-
-def _numbers(
-    text: str, digits: re.Pattern[str], number: re.Pattern[str]
-) -> dict[Decimal, tuple[int, int]]:
-    """Returns the positions of the numbers in a text, keyed by value."""
-    found: list[tuple[Decimal, int, int]] = []
-    for match in digits.finditer(_mask(_PLACEHOLDER, text)):
-        start, end = match.span()
-        whole = number.fullmatch(match[0])
-        for part in [whole] if whole else re.finditer(r"(\d+)()", match[0]):
-            value = Decimal(re.sub(r"\D", "", part[1]) + "." + (part[2] or "0"))
-            scale = _SCALE.match(text, end)
-            value *= 10 ** (_SCALES[scale[1]] if scale else 0)
-            if found and text[found[-1][2] : start].strip() in _SCALES:  # 1万1000
-                first, start, _ = found.pop()
-                value += first
-            found.append((value, start, end))
-    return {value: (start, end) for value, start, end in found}
-
-
-def _are_equal(first: Decimal, second: Decimal) -> bool:
-    """Returns whether two numbers may be equal: 10 (million) and 10,000,000, 5 (p.m.) and 17, the 90s and 1990."""
-    low, high = sorted((first, second))
-    scale = high / low if low else low
-    is_scaled = scale >= 1000 and scale == Decimal(10) ** scale.adjusted()
-    return (
-        is_scaled
-        or (high - low == 12 and high <= 24)
-        or (1000 <= high < 10_000 and high % 100 == low > 0)
-    )
-
-
-def _different_numbers(source: str, target: str) -> Places:
-    """Yields the differences under the pair of readings with the fewest differences."""
-    if not re.search(r"\d", source):
-        return
-    sides = ([_numbers(text, *reading) for reading in _READINGS] for text in (source, target))
-    months = {Decimal(a or b) for text in (source, target) for a, b in _MONTH.findall(text)}
-    # Numbers up to this limit may be written as Chinese numerals in the source.
-    numerals = max(map(len, _NUMERALS.findall(source)), default=0)
-    limit = (0, 10)[numerals] if numerals < 2 else Decimal("Infinity")
-    differences = []
-    for theirs, ours in product(*sides):
-        missing, extra = theirs.keys() - ours.keys() - months, ours.keys() - theirs.keys() - months
-        pairs = [pair for pair in product(missing, extra) if _are_equal(*pair)]
-        missing -= {first for first, _ in pairs}
-        extra -= {second for _, second in pairs}
-        wrong = [ours[value] for value in extra if missing and value > limit]
-        # The target may spell out short and round numbers.
-        long = [theirs[value] for value in missing if len(value.normalize().as_tuple().digits) > 2]
-        differences.append((wrong, long if not wrong else []))
-    wrong, long = min(differences, key=lambda each: len(each[0]) + len(each[1]))
-    yield from ((*place, f"{target[slice(*place)]} is not in the source") for place in wrong)
-    for start, end in long:
-        yield len(target), len(target), f"{source[start:end]} is missing"
 
 
 def _is_plain(word: str) -> bool:
@@ -146,32 +564,65 @@ def _is_copy(theirs: Words, ours: Words) -> bool:
     return length >= _MIN_COPY and 2 * len(plain) > len(words) and not is_code
 
 
-def _untranslated(source: str, target: str) -> Places:
-    """Finds copies of the source, runs of its words, and its words in a script that the rest of the target lacks."""
-    if _is_copy(_words(source), _words(target)):
-        yield 0, len(target), "copy of the source"
+def _is_left(word: str, source: Text, target: Text) -> bool:
+    """
+    Returns whether a word of both texts belongs to the source language alone: it is one of its frequent words, or is
+    written as no word of the target language.
+    """
+    if languages := _LANGUAGES_OF.get(word):
+        return len(word) > 2 and source.likely.issuperset(languages)
+    patterns = [tables.FOREIGN.get(language) for language in target.likely]
+    is_foreign = all(pattern and re.search(pattern, word) for pattern in patterns)
+    return len(word) > 3 and bool(patterns) and is_foreign and word not in tables.LOANS
+
+
+def _visible(text: Text, *hidden: re.Pattern[str]) -> Words:
+    """Returns the words outside the matches of patterns. In their place are holes."""
+    masked = text.masked
+    for pattern in hidden:
+        masked = _mask(masked, (match.span() for match in pattern.finditer(masked)))
+    return [(masked[start:end], start, end) for _, start, end in text.words]
+
+
+def _untranslated(source: Text, target: Text) -> Places:
+    """Finds copies of the source, and its words in a script or a language that is not the target's."""
+    if target.language and target.language in source.likely:
         return
-    theirs, ours = (_words(_mask(_CODE, text)) for text in (source, target))
-    words = [word for word, *_ in theirs]
-    runs = {tuple(words[i : i + _MIN_RUN]) for i in range(len(words))}
+    is_judged = source.likely or target.language not in tables.FREQUENT
+    if is_judged and _is_copy(source.words, target.words):
+        yield 0, len(target.text), "copy of the source"
+        return
+    theirs = [word for word, *_ in _visible(source, _SOURCE_CODE)]
+    ours = _visible(target, _SOURCE_CODE, _QUOTED)
+    in_source = set(theirs)
+    runs = {tuple(theirs[i : i + _MIN_RUN]) for i in range(len(theirs))}
     scripts = Counter(script for word, *_ in ours for script in [_script(word)] * len(word))
     usual = {"", "LATIN", *[name for name, _ in scripts.most_common() if name][:1]}
-    is_copied = [word in words and _script(word) not in usual for word, *_ in ours]
+    is_word = [word in in_source and word[0].isalpha() for word, *_ in ours]
+    is_copied = [
+        flag and _script(word) not in usual and (len(word) > 1 or bool(_UNSPACED.match(word)))
+        for flag, (word, *_) in zip(is_word, ours)
+    ]
     for i in range(len(ours) - _MIN_RUN + 1):
         run = tuple(word for word, *_ in ours[i : i + _MIN_RUN])
         if run in runs and all(_is_plain(word) and not _UNSPACED.match(word) for word in run):
             is_copied[i : i + _MIN_RUN] = [True] * _MIN_RUN
-    for flag, group in groupby(zip(is_copied, ours), key=lambda item: item[0]):
-        places = [place for _, (_, *place) in group]
-        start, end = places[0][0], places[-1][1]
-        is_original = target[max(0, start - 1)] in "(（"  # Suzuki (鈴木)
-        if flag and not is_original:
-            yield start, end, "not translated"
+    if target.likely and not source.likely & target.likely:
+        for flag, group in groupby(range(len(ours)), key=lambda i: is_word[i]):
+            run_of = list(group)
+            words = [ours[i][0] for i in run_of]
+            if flag and all(word.isalpha() and word.islower() for word in words):
+                for i, word in zip(run_of, words):
+                    is_copied[i] |= _is_left(word, source, target)
+    for flag, places in groupby(zip(is_copied, ours), key=lambda item: item[0]):
+        spans = [span for _, (_, *span) in places]
+        if flag:
+            yield spans[0][0], spans[-1][1], "not translated"
 
 
-def _repeated(text: str) -> Iterator[tuple[int, int]]:
+def _repeated(words: Words, may_double: bool) -> Iterator[Span]:
     """Yields where words repeat the words before them. Short repetitions with punctuation do not count."""
-    words, last = _words(text), 0
+    last = 0
     keys = [word.lower() for word, *_ in words]
     for i, size in product(range(len(keys)), range(1, _MAX_REPETITION + 1)):
         end = i + size
@@ -182,60 +633,80 @@ def _repeated(text: str) -> Iterator[tuple[int, int]]:
             end += size
         is_short = _UNSPACED.match(piece[0]) and size < 3
         has_marks = size < 4 and not all(word[0].isalpha() for word in piece)
-        may_repeat = end == i + 2 and piece[0] in _MAY_REPEAT
-        if end > i + size and not (is_short or has_marks or may_repeat):
+        is_double = end == i + 2 * size and (
+            (size < 3 and may_double) or (size == 1 and piece[0] in tables.MAY_DOUBLE)
+        )
+        is_list = not _SEPARATORS.isdisjoint(piece)
+        if end > i + size and not (is_short or has_marks or is_double or is_list):
             yield words[i + size][1], words[end - 1][2]
             last = end
 
 
-def _repetitions(source: str, target: str) -> Places:
-    repeated = list(_repeated(target))
-    if repeated and not any(_repeated(source)):
+def _repetitions(source: Text, target: Text) -> Places:
+    """Finds words that are repeated, more than the language may do on purpose, and not in the source."""
+    may_double = not target.likely or any(
+        language in tables.DOUBLING or language not in tables.FREQUENT for language in target.likely
+    )
+    repeated = list(_repeated(target.words, may_double))
+    if repeated and not any(_repeated(source.words, may_double=False)):
         yield from ((*place, "repetition") for place in repeated)
 
 
-def _lengths(source: str, target: str) -> Places:
+# The whole text
+
+
+def _lengths(source: Text, target: Text) -> Places:
     theirs, ours = (
-        len(text.strip()) + 2 * len(_UNSPACED.findall(text)) for text in (source, target)
+        len(side.text.strip()) + 2 * len(_UNSPACED.findall(side.text)) for side in (source, target)
     )
     if theirs and not ours:
         yield 0, 0, "no translation"
     elif ours < 0.35 * theirs - 8:
-        yield len(target), len(target), "much shorter than the source"
+        yield len(target.text), len(target.text), "much shorter than the source"
     elif ours > 3 * theirs + 30:
-        yield 0, len(target), "much longer than the source"
+        yield 0, len(target.text), "much longer than the source"
 
 
-def _placeholders(source: str, target: str) -> Places:
-    """Compares only the names of tags, because their attributes may be translated."""
-    found = [
-        [(re.sub(r"\s.*(?=/?>)", "", m[0]), *m.span()) for m in _PLACEHOLDER.finditer(text)]
-        for text in (source, target)
-    ]
-    missing = Counter(name for name, *_ in found[0])
-    for name, start, end in found[1]:
-        if not missing[name]:
-            yield start, end, f"{name} is not in the source"
-        missing[name] -= 1
-    for name in (+missing).elements():
-        yield len(target), len(target), f"{name} is missing"
+def _double_blanks(source: Text, target: Text) -> Places:
+    if "  " not in source.text.strip() and not _UNSPACED.search(target.text):
+        for match in re.finditer(r"(?<=[^\s.?!])  +(?=\S)", target.text):  # as on typewriters
+            yield *match.span(), "double blank"
 
 
-def _double_blanks(source: str, target: str) -> Places:
-    if "  " not in source.strip() and not _UNSPACED.search(target):
-        yield from ((*m.span(), "double blank") for m in re.finditer(r"(?<=\S)  +(?=\S)", target))
+_PARTNERS = dict(zip(")]}」』》】", "([{「『《【"))
+_ASCII_BRACKETS = str.maketrans("（）［］｛｝", "()[]{}")
+_LABEL = re.compile(
+    r"(?<!\S)\(?(?:\d{1,3}|[ivx]{1,4}|\w)[.)]?\)|(?<!\S)[:;8=]-?[()\[\]{}]+(?!\S)|[-=]>|<[-=]"
+)  # a), :-), ->
 
 
-def _brackets(source: str, target: str) -> Places:
-    texts = [_mask(_LABEL, text).translate(_ASCII_BRACKETS) for text in (source, target)]
-    for left, right in _BRACKETS:
-        theirs, ours = (text.count(left) - text.count(right) for text in texts)
-        if ours not in (0, theirs):
-            at = texts[1].rfind(left if ours > 0 else right)
-            yield at, at + 1, f"unpaired {target[at]}"
+def _unpaired(text: str) -> list[int]:
+    """Returns the positions of the brackets without a partner. Labels and smileys have none."""
+    labels = {match.end() - 1 for match in _LABEL.finditer(text)}
+    opened: dict[str, list[int]] = {left: [] for left in _PARTNERS.values()}
+    unpaired = []
+    for match in re.finditer(r"[(){}\[\]「」『』《》【】]", text):
+        if match[0] in opened:
+            opened[match[0]].append(match.start())
+        elif stack := opened[_PARTNERS[match[0]]]:
+            stack.pop()
+        elif match.start() not in labels:
+            unpaired.append(match.start())
+    unpaired += [place for stack in opened.values() for place in stack if place not in labels]
+    return sorted(unpaired)
 
 
-CHECKS: dict[str, Callable[[str, str], Places]] = {
+def _brackets(source: Text, target: Text) -> Places:
+    theirs, ours = (side.masked.translate(_ASCII_BRACKETS) for side in (source, target))
+    allowed = Counter(theirs[place] for place in _unpaired(theirs))
+    for place in _unpaired(ours):
+        if allowed[ours[place]]:
+            allowed[ours[place]] -= 1
+        else:
+            yield place, place + 1, f"unpaired {target.text[place]}"
+
+
+CHECKS: dict[str, Callable[[Text, Text], Places]] = {
     "number": _different_numbers,
     "untranslated": _untranslated,
     "repetition": _repetitions,
@@ -247,7 +718,37 @@ CHECKS: dict[str, Callable[[str, str], Places]] = {
 """The function that finds each kind of mistake."""
 
 
-def check(source: str, target: str) -> list[Finding]:
-    """Runs all checks on a translation. Returns the findings in order of position."""
-    found = [Finding(kind, *each) for kind, rule in CHECKS.items() for each in rule(source, target)]
+def check(
+    source: str,
+    target: str,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    source_codes: Sequence[Code] = (),
+    target_codes: Sequence[Code] = (),
+    may_omit_number: bool = False,
+) -> list[Finding]:
+    """
+    Runs all checks on a translation. Returns the findings in order of position.
+
+    Parameters
+    ----------
+    source, target : `str`
+        The texts. Both may have placeholders, tags, ICU messages and character references.
+    source_language, target_language : `str`, optional
+        Codes such as "pt-BR". Without them, frequent words tell the language of longer texts.
+    source_codes, target_codes : `Sequence[Code]`, optional
+        The inline codes of a file, at their places in the texts; their characters are not checked as text.
+    may_omit_number : `bool`, optional (default = `False`)
+        Whether the target is a plural form for few numbers; see `is_rare_form`.
+    """
+    theirs, ours = _prepare(
+        (source, target), (source_language, target_language), (source_codes, target_codes)
+    )
+    placeholders = partial(_placeholders, may_omit_number=may_omit_number)
+    rules: dict[str, Callable[[Text, Text], Places]] = {**CHECKS, "placeholder": placeholders}
+    found = [
+        Finding(kind, ours.offsets[start], ours.offsets[end], message)
+        for kind, rule in rules.items()
+        for start, end, message in rule(theirs, ours)
+    ]
     return sorted(found, key=lambda finding: finding[1:3])

@@ -1,0 +1,182 @@
+"""What the checks of translations know about languages and markup. Regular expressions are for lower-case text."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Names of HTML elements and attributes that make a word in angle brackets a tag.
+HTML = _words(
+    """a abbr acronym address article aside audio b bdi bdo big blink blockquote body br button caption center cite
+    code col dd del details dfn div dl dt em fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6 head header
+    hr html i iframe img input ins kbd label legend li link main map mark meta nav nobr object ol option p param
+    picture pre q rp rt ruby s samp script section select small source span strike strong style sub summary sup svg
+    table tbody td textarea tfoot th thead time title tr tt u ul var video wbr"""
+)
+VOID = _words("br col hr img input link meta param source wbr")
+INLINE = {
+    **dict.fromkeys(("x", "ph", "it", "ut", "cp"), "single"),
+    **dict.fromkeys(("g", "pc", "mrk", "hi", "sub"), "pair"),
+    **dict.fromkeys(("bx", "bpt", "sc", "sm"), "open"),
+    **dict.fromkeys(("ex", "ept", "ec", "em"), "close"),
+}
+"""The inline elements of XLIFF and TMX, and whether each is a pair of tags, one of a pair, or single."""
+
+SAME = {
+    **dict.fromkeys(("nb", "nn"), "no"),
+    **dict.fromkeys(("bs", "sr", "sh"), "hr"),
+    **{"ms": "id", "fil": "tl", "iw": "he", "mo": "ro"},
+}
+"""Codes of languages whose texts may be equal, and the code that stands for them here."""
+
+DOUBLING = _words(
+    """af am az bn ceb eu el fa gu ha haw he hi hy id it ja jv ka kk km kn ko ku ckb ky lo mg mi ml mn mr my ne or pa
+    ps si su sw ta te th tk tl tr tt ug ur uz vi xh yo zh zu"""
+)
+"""Languages that double words on purpose. Others may double some words, such as pronouns."""
+MAY_DOUBLE = _words(
+    """att av da das dat de del dem den der det di die e el en er es gli ha ham har hat het i ich ihr il is je jo la le
+    les lo los né nos nous o on os på que s'il se sem si sich sie som soo te that to toe tu u un va van ve vi vous was
+    y z zo du had has do so за то что это как и в не на its had"""
+)
+
+FREQUENT = {
+    language: _words(words)
+    for language, words in {
+        "en": "the and of to in is that for with was are this be not have from which you it on as at by his her were "
+        "been has will would their there what when who or an but all can your if they we he she its these into than "
+        "die war hat man men till van met door come per care plus pour also see",
+        "de": "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an werden aus "
+        "er hat dass sie nach wird bei einer um am sind noch wie einem über so zum war haben nur oder aber vor "
+        "zur all was will her bis mehr durch sein wurde wurden ihre ich wenn kann",
+        "fr": "le la les des et en un une du dans est que qui pour pas au sur par plus ce avec sont il elle se ne ou",
+        "es": "el la los las de que y en un una por con no para es se del al lo su como más o pero sus le ya este sí",
+        "pt": "o a os as de que e do da em um uma para com não é se na no por mais dos das como ao ele foi tem à lhe",
+        "gl": "o a os as de que e do da en un unha para con non é se na no por máis dos das como pero ao foi can",
+        "it": "il lo la i gli le di che e è un una per con non del della in si da dei delle nel al come più anche",
+        "ca": "el la els les de que i en un una per amb no és del al es ha com més però seu seva",
+        "ro": "și în de la a cu pe nu că o un este din mai să se care pentru sunt au fost ca al ale lui le ce fi are",
+        "nl": "de het een en van in is dat op te zijn met voor niet aan er om ook als bij maar been die door was had",
+        "af": "die en van 'n in is dat op te met vir nie aan om ook as by maar uit deur na hy dan nog of",
+        "sv": "och att det i en som är av på för med den till inte ett har de om var jag men sig från han vi så kan",
+        "da": "og i at det er en til på som af for med de den ikke et har der var om jeg men sig fra han vi her have",
+        "no": "og i at det er en til på som av for med de den ikke et har der var om jeg men seg fra han vi så her har",
+        "is": "og að í á er sem til það við um en ekki var með fyrir af hann eru ég þú þetta hefur frá hún ef eða",
+        "fi": "ja on ei että se hän oli ovat myös kun mutta ole niin mukaan tai joka kuin sen ole vain hänen ollut",
+        "et": "ja on ei et see ta oli kui ka mis või aga oma nii siis ning selle kes seda mida olid pole võib saab",
+        "lv": "un ir ar no uz par ka kas nav bet arī vai lai pēc kā tika to šī šis tas tiek var bija viņš",
+        "lt": "ir yra kad su į iš buvo tai kaip bet ne už apie nuo taip jis arba prie po kuris jos savo šis gali",
+        "pl": "i w na się z nie do że jest o to jak po ale od za co dla przez czy był są może tak jego który które",
+        "cs": "a v se na je že s z do o ve to ale jako za by jsou po byl nebo který které pro při jeho až podle není",
+        "sk": "a v sa na je že s z do o vo to ale ako za by sú po bol alebo ktorý ktoré pre pri jeho až podľa nie aby",
+        "sl": "in je v na za se da so z po pri ki tudi bi ali kot še ne pa iz od bil lahko ter ni",
+        "hr": "i je u na se da su za od s ne što kao iz po bi ili ali koji koje nije biti te o do sa može",
+        "hu": "a az és hogy nem is egy volt de ez meg csak már mint ha azt vagy van még lehet amely után el",
+        "tr": "ve bir bu için ile da de olarak olan çok daha gibi ne ama en sonra kadar değil var her veya can",
+        "id": "yang dan di ini itu dengan untuk tidak dari dalam akan pada juga adalah ke karena ada mereka saya oleh",
+        "vi": "và của là có được trong cho không một các người với này đã những để từ khi đến như cũng về than can",
+        "ru": "и в не на что с по как это он я а из к за от но для его она был у так же или если есть они мы",
+        "uk": "і в не на що з по як це він я а із до за від але для його вона був у так же або якщо є вони ми та",
+        "bg": "и в не на че с по как това той аз а от до за но за ще е са си се да или ако има те ние",
+        "el": "και το του να η ο την της με για που δεν τα από στο τη είναι στην θα οι μας",
+    }.items()
+}  # fmt: skip
+"""Frequent words by language: they tell which language a text is in."""
+
+FOREIGN = {
+    **dict.fromkeys(("pt", "gl"), r"[kwy]|([bdfgmpt])\1|[st]h|ck|gh"),
+    "es": r"[kw]|([bdfgmptsvz])\1|[st]h|ck|gh",
+    "ca": r"[kw]|[st]h|ck|gh",
+    "it": r"[jkwxy]|[st]h|ck",
+    "fr": r"[kw]|sh|gh",
+    "ro": r"[kqwy]|[st]h|ck",
+    "de": r"wh|ough|oo|tion$|[a-z]y$",
+    **dict.fromkeys(("sv", "da", "no"), r"[qwz]|th"),
+    "fi": r"[cqwxz]|[st]h",
+    "et": r"[cqwxy]|th",
+    "lv": r"[qwxy]|th",
+    "lt": r"[qwx]|th",
+    "pl": r"[qvx]|[st]h",
+    **dict.fromkeys(("cs", "sk"), "[qw]|th"),
+    **dict.fromkeys(("hr", "sl"), "[qwxy]|th"),
+    **dict.fromkeys(("hu", "tr"), "[qwx]"),
+    "id": "[qx]|th|ck",
+    "en": r"[^a-zéèêëïôâ'’-]|[cs]z|rz|[jz]$|sch[wlnmrt]|jk|aa|uu|[ckp]h[lnr]",
+}
+"""Letters and groups of letters by language that its own words do not have. Loanwords may have them."""
+LOANS = _words(
+    """backup blog bookmark byte bytes check clock cookie cookies dashboard desktop feedback firewall firmware flash
+    framework hack hacker hardware hashtag html https keyword kit kernel link links layout locale marketing markup
+    network newsletter offset patch playlist plugin proxy query rock script scripts shell
+    software stock tablet tag tags token tokens toolkit web webcam weekend whisky widget widgets wiki workflow
+    workshop yoga yuan zloty ctrl shift www jazz ketchup kebab karaoke kiwi kilo kayak bluetooth gettext xgettext"""
+)
+
+NUMBER_WORDS = {
+    "en": (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty",
+        "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
+    ),
+    "de": (
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "null eine zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte",
+    ),
+    "fr": (
+        "zéro une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze",
+    ),
+    "es": ("cero una dos tres cuatro cinco seis siete ocho nueve diez once doce",),
+    "pt": ("zero um dois três quatro cinco seis sete oito nove dez onze doze",),
+    "it": ("zero uno due tre quattro cinque sei sette otto nove dieci undici dodici",),
+    "ro": ("zero unu doi trei patru cinci șase șapte opt nouă zece unsprezece doisprezece",),
+    "nl": ("nul een twee drie vier vijf zes zeven acht negen tien elf twaalf",),
+    "sv": ("noll ett två tre fyra fem sex sju åtta nio tio elva tolv",),
+    "da": ("nul en to tre fire fem seks syv otte ni ti elleve tolv",),
+    "fi": ("nolla yksi kaksi kolme neljä viisi kuusi seitsemän kahdeksan yhdeksän kymmenen",),
+    "pl": (
+        "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście",
+    ),
+    "cs": ("nula jeden dva tři čtyři pět šest sedm osm devět deset jedenáct dvanáct",),
+    "hr": ("nula jedan dva tri četiri pet šest sedam osam devet deset jedanaest dvanaest",),
+    "ru": ("ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",),
+    "uk": ("нуль один два три чотири п'ять шість сім вісім дев'ять десять одинадцять дванадцять",),
+    "hu": ("nulla egy két három négy öt hat hét nyolc kilenc tíz tizenegy tizenkettő",),
+    "tr": ("sıfır bir iki üç dört beş altı yedi sekiz dokuz on",),
+    "id": ("nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh",),
+    "hi": ("शून्य एक दो तीन चार पाँच छह सात आठ नौ दस ग्यारह बारह",),
+    "ar": ("صفر واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة",),
+}
+"""Words for the numbers from 0 by language, and for ordinals."""
+
+TENS = ("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+SCALES = (
+    (9, r"mill?i[aá]r|milijard|miljard|milyar|mrd|mld|млрд|миллиард|мільярд|милиард|مليار|میلیارد|מיליארד|tỷ|bilh|bn\b|"
+        r"billion|mil\s(?:millones|milhões)|십억|十億|十亿"),
+    (6, r"mill?i[oóõ]|millon|millón|milh[ãõ]|miljo|milijun|milijon|milyon|mln|млн|миллион|мільйон|милион|مليون|ملايين|"
+        r"میلیون|ملین|מיליון|ล้าน|triệu|juta|m\b|백만|百万|百萬"),
+    (12, r"trillion|trilh|billón|兆|조"),
+    (11, "천억|千億|千亿"),
+    (10, "백억|百億|百亿"),
+    (8, "억|億|亿"),
+    (7, "crore|करोड|করোড়|کروڑ|천만|千万|千萬"),
+    (5, "lakh|लाख|لاکھ|লাখ|십만|十万|十萬"),
+    (4, "만|万|萬"),
+    (3, r"thousand|ths|tausend|tsd|mille\b|mil\b|tys|тыс|тис\b|tis[íi]c|tusen|tusind|duizend|ribu|nghìn|ngàn|ألف|آلاف|"
+        r"هزار|אלף|พัน|ezer|tuha|tūkst|bin\b|हजार|हज़ार|হাজার|ہزار|k\b|천|千"),
+    (2, "सय|백|百"),
+)  # fmt: skip
+"""Words that multiply the number before them, by power of ten."""
+
+ERAS = {
+    "令和": 2018,
+    "平成": 1988,
+    "昭和": 1925,
+    "大正": 1911,
+    "明治": 1867,
+    "民國": 1911,
+    "民国": 1911,
+}
+"""The years before the first year of an era."""
+CALENDARS = (543, 56, 57, 621, 622, 3760, 3761, *range(577, 586))
+"""Differences between years in two calendars: Thai, Nepali, Persian, Hebrew and Islamic ones and the common one."""
