@@ -28,6 +28,7 @@ from allennlp.nn.util import read_state_dict
 from allennlp.predictors import Predictor
 
 from allennlp_nef.errors import ArchiveError, UserError, describe, quote, raised_in
+from allennlp_nef.pretrained.lora import merge_lora
 from allennlp_nef.resources import archive_path
 
 HINT = "; trust=True (--trust) skips the safety checks"
@@ -76,6 +77,7 @@ def load_predictor(
     package, or that would run code. `ConfigurationError`: an invalid option.
     """
     archive = load_archive_safely(path, cuda_device, trust=trust, overrides=overrides)
+    merge_lora(archive.model)
     return Predictor.from_archive(archive, name or "", extra_args=options)
 
 

@@ -17,7 +17,7 @@ from torch.nn import functional
 from allennlp_nef.data.fields import NO_LABEL, labels_of
 from allennlp_nef.metrics import SentenceScores
 from allennlp_nef.modules.tree_encoders import TreeEncoder
-from allennlp_nef.pretrained.transformer import PretrainedTransformer, word_pieces_of
+from allennlp_nef.pretrained.word_pieces import PretrainedTransformer, word_pieces_of
 
 
 class PairHead(torch.nn.Module, Registrable):

@@ -29,7 +29,6 @@ from allennlp_nef.predictors.requests import (
     check_words,
     request_error,
 )
-from allennlp_nef.pretrained.lora import merge_lora
 
 logger = logging.getLogger(__name__)
 
@@ -177,7 +176,6 @@ class NefPredictor(Predictor):
         **unknown: Any,
     ) -> None:
         super().__init__(model, dataset_reader)
-        merge_lora(model)
         if unknown:
             raise ConfigurationError(f"unknown options of the predictor: {', '.join(unknown)}")
         formats = ["json", *getattr(dataset_reader, "writers", ())]

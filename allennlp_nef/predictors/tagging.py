@@ -19,7 +19,7 @@ from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.modules.traces import SentenceTrace
 from allennlp_nef.pages.document import frame_of
 from allennlp_nef.predictors.base import Item, NefPredictor
-from allennlp_nef.pretrained.transformer import PretrainedTransformer
+from allennlp_nef.pretrained.word_pieces import PretrainedTransformer
 
 
 class ShownTrace(SentenceTrace):

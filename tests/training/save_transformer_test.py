@@ -10,7 +10,7 @@ from allennlp.data import Token
 from allennlp.models import load_archive
 from transformers import PreTrainedModel
 
-from allennlp_nef.pretrained.token_embedder import WordPiecesEmbedder
+from allennlp_nef.pretrained.word_pieces import WordPiecesEmbedder
 from allennlp_nef.training.callbacks import SaveTransformer
 from tests.small_transformer import DIM, SAVE
 from tests.training.small_run import KILLED, config, kill_before_call, run, run_in_child, weights_of
