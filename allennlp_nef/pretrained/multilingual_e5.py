@@ -208,36 +208,35 @@ class MultilingualE5(torch.nn.Module):
         dim, num_layers, num_heads, hidden_dim, num_pieces, num_positions, _, epsilon = file.sizes
         self.dim, self.max_length = dim, num_positions
         self.pieces: torch.nn.Module
-        with torch.device("meta" if load_weights else "cpu"):
-            self.positions = torch.nn.Embedding(num_positions, dim)
-            norm = torch.nn.LayerNorm(dim, epsilon)
-            self.input = torch.nn.Sequential(norm, torch.nn.Dropout(DROPOUT))
-            sizes = dim, num_heads, hidden_dim, DROPOUT, "gelu", epsilon
-            layers = [EncoderLayer(*sizes, batch_first=True) for _ in range(num_layers)]
-            self.layers = torch.nn.ModuleList(layers)
-            if not (load_weights and four_bits):
-                self.pieces = torch.nn.Embedding(num_pieces, dim)
+        if not load_weights:
+            self.pieces = torch.nn.Embedding(num_pieces, dim)
+        elif four_bits:
+            self.pieces = FourBitEmbedding(*file.blocks("emb.word"), num_pieces)
+        else:
+            table = file.tensor("emb.word").view(num_pieces, dim)
+            self.pieces = torch.nn.Embedding.from_pretrained(table, freeze=False)
+        self.positions = torch.nn.Embedding(num_positions, dim)
+        norm = torch.nn.LayerNorm(dim, epsilon)
+        self.input = torch.nn.Sequential(norm, torch.nn.Dropout(DROPOUT))
+        sizes = dim, num_heads, hidden_dim, DROPOUT, "gelu", epsilon
+        layers = [EncoderLayer(*sizes, batch_first=True) for _ in range(num_layers)]
+        self.layers = torch.nn.ModuleList(layers)
         for layer in layers:
             layer.dropout.p = 0.0  # BERT has none within the feed-forward layer
         if not load_weights:
             return
+        types = file.tensor("emb.type")[:dim]  # the first of two rows; the other is not used
         weights = {
-            "positions.weight": file.tensor("emb.pos")
-            + file.tensor("emb.type")[:dim].repeat(num_positions),
+            "positions.weight": file.tensor("emb.pos") + types.repeat(num_positions),
             "input.0.weight": file.tensor("emb.ln.w"),
             "input.0.bias": file.tensor("emb.ln.b"),
         }
         for name, kind, i in product(_LAYER, ("weight", "bias"), range(num_layers)):
             matrices = [file.tensor(f"l{i}.{matrix}.{kind[0]}") for matrix in _LAYER[name]]
             weights[f"layers.{i}.{name}{kind}"] = torch.cat(matrices)
-        if four_bits:
-            self.pieces = FourBitEmbedding(*file.blocks("emb.word"), num_pieces)
-            weights |= {f"pieces.{name}": table for name, table in self.pieces.named_buffers()}
-        else:
-            weights["pieces.weight"] = file.tensor("emb.word")
-        empty = self.state_dict()
-        shaped = {name: weight.view(empty[name].shape) for name, weight in weights.items()}
-        self.load_state_dict(shaped, assign=True)
+        state = self.state_dict()
+        state |= {name: weight.view(state[name].shape) for name, weight in weights.items()}
+        self.load_state_dict(state, assign=True)
 
     def forward(
         self, ids: Tensor, is_piece: Tensor, types: Tensor, layer: int | None = None
