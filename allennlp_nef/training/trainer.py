@@ -25,6 +25,7 @@ from allennlp.training import GradientDescentTrainer, Trainer
 from allennlp.training.callbacks import TrackEpochCallback
 from allennlp.training.moving_average import MovingAverage
 from allennlp.training.trainer import TrainerCheckpoint
+from torch.nn.utils import parametrize
 
 from allennlp_nef.errors import UserError, quote
 
@@ -179,6 +180,12 @@ class NefTrainer(GradientDescentTrainer):
                 "try a lower learning rate, or trainer.grad_norm"
             )
         return outputs
+
+    def _validation_loss(self, *args: Any, **kwargs: Any) -> Any:
+        with (
+            parametrize.cached()
+        ):  # weights with low-rank updates are computed once, not in each batch
+            return super()._validation_loss(*args, **kwargs)
 
     def get_checkpoint_state(self) -> TrainerCheckpoint | None:
         now = random_states(self.cuda_device)
