@@ -31,6 +31,7 @@ from allennlp.nn.util import read_state_dict
 from allennlp.predictors import Predictor
 
 from allennlp_nef.errors import ArchiveError, UserError, describe, quote, raised_in
+from allennlp_nef.pretrained.lora import merge_lora
 from allennlp_nef.resources import archive_path
 
 HINT = "; trust=True (--trust) skips the safety checks"
@@ -59,9 +60,10 @@ def load_predictor(
     *,
     trust: bool = False,
     overrides: str | dict[str, Any] = "",
+    reader: str = "validation",
     **options: Any,
 ) -> Any:
-    """Loads the predictor of a trained model.
+    """Loads the predictor of a trained model, whose low-rank updates are merged into the weights.
 
     # Parameters
 
@@ -75,6 +77,8 @@ def load_predictor(
         Skips the safety checks: the archive can run arbitrary code.
     overrides : `str` or `dict[str, Any]`, optional (default = `""`)
         Changes to the config of the archive.
+    reader : `str`, optional (default = `"validation"`)
+        The dataset reader, "train" or "validation", of a model that has two.
     options
         The options of the predictor.
 
@@ -84,7 +88,8 @@ def load_predictor(
     package, or that would run code. `ConfigurationError`: an invalid option.
     """
     archive = load_archive_safely(path, cuda_device, overrides, trust=trust)
-    return Predictor.from_archive(archive, name or "", extra_args=options)
+    merge_lora(archive.model)
+    return Predictor.from_archive(archive, name or "", reader, extra_args=options)
 
 
 def load_archive_safely(

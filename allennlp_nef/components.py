@@ -12,7 +12,7 @@ from allennlp_nef.modules import (  # noqa: F401
     tag_heads,
 )
 from allennlp_nef.predictors import nef_tagger as nef_tagger_predictor  # noqa: F401
-from allennlp_nef.pretrained import token_embedder, token_indexer  # noqa: F401
+from allennlp_nef.pretrained import word_pieces  # noqa: F401
 from allennlp_nef.qe import callbacks as qe_callbacks  # noqa: F401
 from allennlp_nef.qe import metrics as qe_metrics  # noqa: F401
 from allennlp_nef.qe import model, pair_embedders, predictor, reader  # noqa: F401

@@ -27,9 +27,7 @@ REFERENCE = {
     "Tokenizers, indexers, embedders and the word aligner": [
         *("data.tokenizers", "data.affixes"),
         *(
-            "pretrained.token_indexer",
-            "pretrained.token_embedder",
-            "pretrained.transformer",
+            "pretrained.word_pieces",
             "qe.pair_embedders",
         ),
         *("qe.aligner", "qe.callbacks"),

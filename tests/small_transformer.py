@@ -6,7 +6,7 @@ import torch
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 
-from allennlp_nef.pretrained.token_indexer import WordPiecesIndexer
+from allennlp_nef.pretrained.word_pieces import WordPiecesIndexer
 
 DIM = 12
 LAYERS = 2

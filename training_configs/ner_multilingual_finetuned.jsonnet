@@ -5,7 +5,7 @@
     initializer: {
       regexes: [
         [
-          '(down|up)\\.weight|decoder',  // not the tag head, whose labels may be others
+          '(down|up)$|decoder',  // not the tag head, whose labels may be others
           { type: 'trained_model', archive: 'ner-multilingual' },  // or the path of an archive
         ],
       ],

@@ -27,6 +27,13 @@ def options_of(args: argparse.Namespace, function: Callable[..., Any]) -> dict[s
     }
 
 
+_OF_COMMANDS = {
+    *("archive", "path", "name", "cuda_device", "overrides", "trust", "reader"),
+    *("page", "columns", "fields", "include_package"),
+}
+"""The parameters of functions that also take the options of a predictor."""
+
+
 def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the value of a JSON object option, which may be a dict in Python. None means an empty object."""
     if not isinstance(value, str):
@@ -38,6 +45,14 @@ def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str,
     if not isinstance(parsed, dict):
         raise UserError(f"{option}: expected a JSON object, got {quote(value)}")
     return parsed
+
+
+def predictor_args(value: str | None) -> dict[str, Any]:
+    """Returns the options in `--predictor-args`, none of which is an option of the command."""
+    options = json_object("--predictor-args", value)
+    if taken := sorted(options.keys() & _OF_COMMANDS):
+        raise UserError(f"--predictor-args: not an option of the predictor: {', '.join(taken)}")
+    return options
 
 
 def read_config(path: str, overrides: str = "") -> dict[str, Any]:

@@ -18,8 +18,8 @@ from allennlp_nef.cli.arguments import (
     PREDICTOR_OPTIONS,
     add_threshold,
     add_trust,
-    json_object,
     positive,
+    predictor_args,
 )
 from allennlp_nef.cli.outputs import (
     check_outputs,
@@ -84,13 +84,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     """Predicts. An output file is replaced when it is complete; "-" gets only the answers."""
-    from allennlp.predictors import Predictor
-
-    from allennlp_nef.archives import load_archive_safely
+    from allennlp_nef.archives import load_predictor
 
     if args.silent and args.output_file is None:
         raise UserError("--silent: expected --output-file, too")
-    options = json_object("--predictor-args", args.predictor_args or None)
+    options = predictor_args(args.predictor_args or None)
     if args.threshold is not None:
         options["threshold"] = args.threshold
     check_outputs([args.output_file], files_of(args.input))
@@ -104,11 +102,14 @@ def run(args: argparse.Namespace) -> Iterator[str]:
             else:
                 path = stack.enter_context(writing(path))
             file = stack.enter_context(open_output(path, "w"))
-        archive = load_archive_safely(
-            args.archive, args.cuda_device, trust=args.trust, overrides=args.overrides
-        )
-        predictor = Predictor.from_archive(
-            archive, args.predictor or "", args.dataset_reader_choice, extra_args=options
+        predictor = load_predictor(
+            args.archive,
+            args.cuda_device,
+            args.predictor,
+            trust=args.trust,
+            overrides=args.overrides,
+            reader=args.dataset_reader_choice,
+            **options,
         )
         inputs = (
             (("", instance) for instance in predictor._dataset_reader.read(args.input))

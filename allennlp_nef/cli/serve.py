@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from allennlp_nef.cli.arguments import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, json_object
+from allennlp_nef.cli.arguments import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, predictor_args
 from allennlp_nef.errors import UserError, require_extra
 
 SUMMARY = "Serve a model over HTTP, with a web page."
@@ -54,9 +54,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         "page": args.page,
         "trust": args.trust,
     }
-    options = json_object("--predictor-args", args.predictor_args)
-    if taken := options.keys() & {"archive", "path", *own}:
-        raise UserError(f"--predictor-args: not an option of the predictor: {', '.join(taken)}")
+    options = predictor_args(args.predictor_args)
     server = make_server(args.archive, args.host, args.port, {**own, **options})
     host = f"[{args.host}]" if ":" in args.host else args.host
     print(f"serving {args.archive} at http://{host}:{server.port}", file=sys.stderr)

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_trust, json_object, options_of, positive
+from allennlp_nef.cli.arguments import (
+    ARCHIVE_HELP,
+    add_trust,
+    json_object,
+    options_of,
+    positive,
+    predictor_args,
+)
 from allennlp_nef.errors import UserError, require_extra
 from allennlp_nef.resources import archive_path
 
@@ -66,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = json_object("--predictor-args", args.predictor_args)
+    options = predictor_args(args.predictor_args)
     columns = json_object("--columns", args.columns)
     tag_corpus(**{**options_of(args, tag_corpus), "columns": columns}, **options)
     yield f"wrote {args.output}"

@@ -33,7 +33,7 @@ class PunctuationTokenizer(Tokenizer):
 
     def __init__(self, split_cjk: bool = False, pieces_of: str | None = None) -> None:
         self.split_cjk = split_cjk
-        self.pieces = load_tokenizer(pieces_of).backend_tokenizer if pieces_of else None
+        self.pieces = load_tokenizer(pieces_of) if pieces_of else None
 
     @classmethod
     def from_params(cls, params: Params, **extras: Any) -> "PunctuationTokenizer":  # type: ignore[override]

@@ -21,7 +21,7 @@ from allennlp_nef.errors import require_extra
 from allennlp_nef.exporting import runner
 from allennlp_nef.exporting.exportable_tagger import ExportableTagger, unsupported
 from allennlp_nef.modules.tag_heads import CrfTagHead
-from allennlp_nef.pretrained.token_indexer import WordPiecesIndexer
+from allennlp_nef.pretrained.word_pieces import WordPiecesIndexer
 from allennlp_nef.qe.aligner import ALIGNER_NAME, save_aligner
 
 # The modules that the runner imports. They need nothing but NumPy.
@@ -136,9 +136,9 @@ def settings_of(predictor: Any, tagger: ExportableTagger, folder: Path) -> dict[
         for name, each in tokenizers.items()
     }
     if tagger.reader is not None:
-        tagger.reader.tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
+        tagger.reader.tokenizer.save(str(folder / "tokenizer.json"))
         settings["window"] = {
-            "slots": tagger.reader.template._slots,
+            "slots": tagger.reader.template.slots,
             "max_length": tagger.reader.max_length,
         }
     return settings
@@ -151,7 +151,7 @@ def _rules(
     if type(tokenizer) is not PunctuationTokenizer:
         return None
     name, pieces = None, tokenizer.pieces
-    if tagger.reader is not None and pieces is tagger.reader.tokenizer.backend_tokenizer:
+    if tagger.reader is not None and pieces is tagger.reader.tokenizer:
         name = "tokenizer.json"
     elif pieces is not None:
         name = f"{field}_pieces.json"
@@ -163,7 +163,7 @@ def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
     """Returns the settings that turn words into indices."""
     table = vocab.get_token_to_index_vocabulary
     if type(indexer) is WordPiecesIndexer:
-        return {"unknown_piece": indexer.tokenizer.unk_token_id}
+        return {"unknown_piece": indexer.unknown}
     if type(indexer) is AffixesIndexer:
         sides = {"prefixes": indexer._prefixes, "suffixes": indexer._suffixes}
         return {side: list(map(table, namespaces)) for side, namespaces in sides.items()}

@@ -24,8 +24,11 @@ from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
 from allennlp_nef.nn.constrained_softmax import solve
 from allennlp_nef.nn.sketching import SketchState, attention_and_update, sketch, windows
 from allennlp_nef.nn.util import exclude_scores, zero_padding
-from allennlp_nef.pretrained.token_embedder import WordPiecesEmbedder
-from allennlp_nef.pretrained.transformer import PretrainedTransformer
+from allennlp_nef.pretrained.word_pieces import (
+    PretrainedTransformer,
+    WordPiecesEmbedder,
+    pool_words,
+)
 from allennlp_nef.qe.model import WordQeTagger, source_bad_probabilities
 from allennlp_nef.qe.pair_embedders import AlignedPairEmbedder, TransformerPairEmbedder
 
@@ -77,7 +80,7 @@ class ExportableTagger(torch.nn.Module):
 
         fields : `dict[str, Tensor]`
             The tensors from the dataset reader, without gold tags. Dots separate a field, an indexer and a tensor, as
-            in "tokens.affixes.prefixes". The inputs of `states_of` and `pooled_words` replace the tensors of the
+            in "tokens.affixes.prefixes". The inputs of `states_of` and `pool_words` replace the tensors of the
             `word_pieces` indexer.
 
         # Returns
@@ -127,7 +130,9 @@ class ExportableWords(torch.nn.Module):
         for key in self.embedder._ordered_embedder_keys:
             embedder, field = self.embedder._token_embedders[key], tokens[key]
             if isinstance(embedder, PretrainedTransformer):
-                vectors.append(pooled_words(embedder, states_of(embedder, field), field))
+                states = states_of(embedder, field)
+                counts, mode = field["counts"], embedder.sub_token_mode
+                vectors.append(pool_words(states, field["first"], counts, mode))
             else:
                 vectors.append(embedder(**field))
         return torch.cat(vectors, -1), get_text_field_mask(tokens), None
@@ -157,7 +162,8 @@ class ExportablePairs(torch.nn.Module):
         (source_words,), (words,) = source.values(), target.values()
         states = states_of(embedder, words, embedder.alignment_layer)
         vectors, source_vectors = (
-            pooled_words(embedder, states, side) for side in (words, source_words)
+            pool_words(states, side["first"], side["counts"], embedder.sub_token_mode)
+            for side in (words, source_words)
         )
         mask, source_mask = (side["counts"] > 0 for side in (words, source_words))
         alignments = fields["alignments"]
@@ -168,29 +174,13 @@ class ExportablePairs(torch.nn.Module):
 def states_of(
     reader: PretrainedTransformer, field: dict[str, Tensor], layer: int | None = None
 ) -> Tensor:
-    """Computes the states of a transformer, (batch, pieces, dim), for one window per text; see `embed_words`.
+    """Computes the states of an encoder, (batch, pieces, dim), for one window per text; see `embed_words`.
 
     `field` has the `ids` of all pieces, including special tokens; `is_piece`, which is False for padding; and the
-    `types`, if the transformer uses them. Each is (batch, pieces).
+    `types`. Each is (batch, pieces).
     """
-    has_types = "token_type_ids" in reader.tokenizer.model_input_names
-    types = {"token_type_ids": field["types"]} if has_types else {}
-    inputs = {"input_ids": field["ids"], "attention_mask": field["is_piece"], **types}
-    return reader.states(inputs, layer)
-
-
-def pooled_words(reader: PretrainedTransformer, states: Tensor, field: dict[str, Tensor]) -> Tensor:
-    """Returns the vectors of words, (batch, tokens, dim), 0 in padding.
-
-    `field` has the position of the `first` piece of each word, and the `counts` of its pieces, each (batch, tokens).
-    """
-    first, counts = field["first"], field["counts"]
-    if reader.sub_token_mode == "first":
-        counts = counts.clamp(max=1)
-    positions = torch.arange(states.size(1))
-    # (batch, tokens, pieces)
-    is_inside = (positions >= first[..., None]) & (positions < (first + counts)[..., None])
-    return is_inside.to(states.dtype) @ states / counts.clamp(min=1)[..., None]
+    states: Tensor = reader.transformer(field["ids"], field["is_piece"], field["types"], layer)
+    return states
 
 
 class ExportableRecurrent(torch.nn.Module):

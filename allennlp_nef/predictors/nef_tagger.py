@@ -27,7 +27,7 @@ from allennlp_nef.pages.document import frame_of
 from allennlp_nef.predictors.answers import ANSWER, REQUEST, sentence_of, tagger_answer
 from allennlp_nef.predictors.base import Item, NefPredictor
 from allennlp_nef.predictors.requests import Check
-from allennlp_nef.pretrained.transformer import PretrainedTransformer
+from allennlp_nef.pretrained.word_pieces import PretrainedTransformer
 
 
 class ShownTrace(SentenceTrace):

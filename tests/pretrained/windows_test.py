@@ -17,17 +17,28 @@ from tests.small_transformer import SAVE
 def test_a_window_is_laid_out_as_the_tokenizer_does(kind, texts, tmp_path):
     SAVE[kind](tmp_path / kind)
     tokenizer = load_tokenizer(str(tmp_path / kind))
-    expected = tokenizer(*texts, is_split_into_words=True)
+    expected = tokenizer.encode(*texts, is_pretokenized=True)
     template = SpecialTokensTemplate(tokenizer, len(texts))
-    alone = [
-        tokenizer(text, is_split_into_words=True, add_special_tokens=False)["input_ids"]
-        for text in texts
-    ]
-    ids, types, starts = template.fill(alone)
-    assert ids == expected["input_ids"]
-    assert types == expected.get("token_type_ids", [0] * len(ids))
-    assert starts == [expected.sequence_ids().index(side) for side in range(len(texts))]
-    assert template.num_special == len(ids) - sum(map(len, alone))
+    options = {"is_pretokenized": True, "add_special_tokens": False}
+    alone = [tokenizer.encode(text, **options).ids for text in texts]
+    # A second window has no pieces.
+    sides = [torch.tensor([ids, ids]) for ids in alone]
+    ends = torch.tensor([[*map(len, alone)], [0] * len(alone)])
+    ids, types, is_piece, starts = template.fill(sides, torch.zeros_like(ends), ends)
+    assert ids[0].tolist() == expected.ids and types[0].tolist() == expected.type_ids
+    assert is_piece.sum(1).tolist() == [len(expected.ids), template.num_special]
+    assert starts[0].tolist() == [expected.sequence_ids.index(side) for side in range(len(texts))]
+    assert template.num_special == len(expected.ids) - sum(map(len, alone))
+
+
+def test_a_window_has_a_part_of_the_pieces(tmp_path):
+    SAVE["bert"](tmp_path / "bert")
+    template = SpecialTokensTemplate(load_tokenizer(str(tmp_path / "bert")), 1)
+    pieces = torch.arange(10, 20).expand(2, -1)
+    begins, ends = torch.tensor([[2], [5]]), torch.tensor([[4], [10]])
+    ids, _, is_piece, starts = template.fill([pieces], begins, ends)
+    assert ids[0][is_piece[0]].tolist()[1:-1] == [12, 13] and starts.tolist() == [[1], [1]]
+    assert ids[1][is_piece[1]].tolist()[1:-1] == [15, 16, 17, 18, 19]
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

@@ -1,5 +1,6 @@
 """The vectors of words."""
 
+import math
 from itertools import accumulate
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.pretrained.windows import windows_of
+from allennlp_nef.pretrained.word_pieces import WordPiecesEmbedder
 from tests.small_transformer import DIM
 
 SENTENCES = ["She met Sheldon .", "a", "Yes \u200b .", ""]
@@ -19,10 +21,10 @@ def test_vectors_come_from_the_pieces_of_the_sentence(make, embed, mode):
     words = ["She", "met", "Sheldon"]
     vectors = embed(embedder, " ".join(words))
     assert vectors.shape == (1, 3, embedder.get_output_dim())
-    inputs = embedder.tokenizer(words, is_split_into_words=True, return_tensors="pt")
-    states = embedder.transformer(**inputs).last_hidden_state[0]
+    encoded = embedder.tokenizer.encode(words, is_pretokenized=True)
+    states = embedder.transformer.model(torch.tensor([encoded.ids])).last_hidden_state[0]
     for word, vector in enumerate(vectors[0]):
-        pieces = states[[place for place, i in enumerate(inputs.word_ids()) if i == word]]
+        pieces = states[[place for place, i in enumerate(encoded.word_ids) if i == word]]
         torch.testing.assert_close(vector, pieces[0] if mode == "first" else pieces.mean(0))
 
 
@@ -43,13 +45,14 @@ def test_a_batch_of_empty_sentences_has_no_words(make, embed):
 
 def test_a_long_sentence_is_read_in_windows(make, embed):
     embedder = make(max_length=20)
-    encoded = embedder.tokenizer(LONG.split(" "), add_special_tokens=False)["input_ids"]
+    tokenized = embedder.tokenizer.encode_batch(LONG.split(" "), add_special_tokens=False)
+    encoded = [each.ids for each in tokenized]
     pieces = sum(encoded, [])
-    before, *_, after = embedder.tokenizer("a")["input_ids"]
+    before, *_, after = embedder.tokenizer.encode("a").ids
     rows = []
     for (span,) in windows_of([len(pieces)], room=18):
         ids = torch.tensor([[before, *pieces[span.begin : span.end], after]])
-        states = embedder.transformer(ids).last_hidden_state[0, 1:-1]
+        states = embedder.transformer.model(ids).last_hidden_state[0, 1:-1]
         rows.append(states[span.first - span.begin : span.last - span.begin])
     starts = [0, *accumulate(map(len, encoded))][:-1]
     torch.testing.assert_close(embed(embedder, LONG)[0], torch.cat(rows)[starts])
@@ -61,7 +64,7 @@ def test_a_word_that_is_longer_than_a_window_has_a_vector(make, embed, mode):
     vectors = embed(embedder, f"a {'x' * 300} b", "a")
     assert vectors.isfinite().all() and (vectors[0] != 0).any(-1).all()
     vectors.sum().backward()
-    assert embedder.transformer.get_input_embeddings().weight.grad.isfinite().all()
+    assert embedder.transformer.model.get_input_embeddings().weight.grad.isfinite().all()
 
 
 def test_bfloat16_changes_the_vectors_a_little(make, embed):
@@ -87,13 +90,23 @@ def test_gradient_checkpointing_computes_the_same_gradients(make, embed, frozen_
     "option",
     [
         {"sub_token_mode": "sum"},
+        {"precision": "int8"},
         {"lora_rank": 2, "frozen_layers": 0},
         {"lora_rank": 2, "train_parameters": False},
-        {"frozen_layers": 3},
-        {"max_length": 4},
+        {"train_parameters": False, "frozen_layers": 0},
+        *({"lora_rank": value} for value in (0, -1, 2.5, True)),
+        {"lora_alpha": 8.0},
+        *({"lora_rank": 2, "lora_alpha": value} for value in (0.0, -1.0, math.nan, math.inf)),
+        *({"frozen_layers": value} for value in (3, -1, 1.5, True)),
+        *({"max_length": value} for value in (0, 4, 65, 20.5, True)),
+        {"save_weights": False},
+        {"save_weights": False, "lora_rank": 2, "load_weights": False},
+        {"gradient_checkpointing": True, "train_parameters": False},
         {"model_name": "/none"},
     ],
 )
-def test_wrong_options_are_errors(make, option):
+def test_wrong_options_are_errors(make, folder, option):
     with pytest.raises(ConfigurationError):
         make(**option)
+    with pytest.raises(ConfigurationError):
+        WordPiecesEmbedder(**{"model_name": folder, **option})

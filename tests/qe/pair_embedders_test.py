@@ -197,11 +197,10 @@ class TestTransformerPair:
         assert mask.tolist() == [[True] * 4]
         assert vectors.shape == (1, 4, 2 * DIM) and embedder.get_output_dim() == 2 * DIM
         # The tokenizer's own call for pairs.
-        inputs = embedder.tokenizer(
-            source.split(), target.split(), is_split_into_words=True, return_tensors="pt"
-        )
-        states = embedder.transformer(**inputs).last_hidden_state[0]
-        places = list(zip(inputs.sequence_ids(), inputs.word_ids()))
+        encoded = embedder.tokenizer.encode(source.split(), target.split(), is_pretokenized=True)
+        ids, types = torch.tensor([[encoded.ids], [encoded.type_ids]])
+        states = embedder.transformer(ids, torch.ones_like(ids).bool(), types)[0]
+        places = list(zip(encoded.sequence_ids, encoded.word_ids))
         words = [
             torch.stack([states[i] for i, place in enumerate(places) if place == (side, word)])
             for side in (0, 1)

