@@ -50,6 +50,19 @@ def _compat():
     return sys.modules[name]
 
 
+is_program = False
+"""Whether this process is the program `allennlp-nef`."""
+
+
+def main():
+    """Runs the program `allennlp-nef`. It imports the package without its components, which only some commands need."""
+    global is_program
+    is_program = True
+    from allennlp_nef.cli.program import main as run
+
+    run()
+
+
 def install():
     """Puts the finder before all others."""
     if os.environ.get("ALLENNLP_NEF_COMPAT") != "0" and Finder not in sys.meta_path:

@@ -1,13 +1,17 @@
 """Neural easy-first sequence taggers for AllenNLP. Importing the package registers its components."""
 
+import sys
 from typing import Any
 
-import _allennlp_nef_start  # noqa: F401  # first: AllenNLP's modules are loaded by way of `compat`
+import _allennlp_nef_start  # first: AllenNLP's modules are loaded by way of `compat`
 from allennlp_nef import compat
 
 compat.require_allennlp()
 
-from allennlp_nef import components  # noqa: F401
+if not _allennlp_nef_start.is_program:  # its commands import components if they need them
+    from allennlp_nef import components  # noqa: F401
+if "allennlp.commands" in sys.modules:  # a plugin of the program `allennlp`
+    from allennlp_nef.cli import subcommands  # noqa: F401
 from allennlp_nef.version import VERSION as __version__
 
 
@@ -32,6 +36,7 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
 
     `UserError`: see `allennlp_nef.archives.load_predictor`.
     """
+    from allennlp_nef import components  # noqa: F401
     from allennlp_nef.archives import load_predictor
 
     return load_predictor(archive, cuda_device, **options)

@@ -1,7 +1,6 @@
 """Imports every module that registers a component, so that configs and commands can name it."""
 
 from allennlp_nef import metrics  # noqa: F401
-from allennlp_nef.cli import subcommands  # noqa: F401
 from allennlp_nef.data import affixes, tokenizers  # noqa: F401
 from allennlp_nef.data.dataset_readers import conll_tags, conllu  # noqa: F401
 from allennlp_nef.models import nef_tagger  # noqa: F401

@@ -15,7 +15,6 @@ from allennlp_nef.qe.files import read_parallel
 from allennlp_nef.qe.layouts import without_eos
 from allennlp_nef.resources import archive_path
 
-SUMMARY = "Align the words of sentences with those of their translations, for quality estimation."
 DETAILS = """
 SOURCE and TARGET are text files of tokenized sentences, one per line. The output has a line of pairs i-j for each
 sentence: source word i is aligned to target word j, from 0. An estimator that is trained on aligned data learns an

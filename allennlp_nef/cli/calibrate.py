@@ -20,7 +20,6 @@ from allennlp_nef.cli.outputs import (
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path
 
-SUMMARY = "Calibrate the probabilities of a quality estimator, and choose its threshold."
 DETAILS = """
 On labeled data (DEV; by default the config's validation data), finds the temperature that makes the probability of BAD
 match the frequency of BAD, and the threshold on this probability with the highest MCC or F1-MULT. Writes a copy of the

@@ -14,7 +14,6 @@ from allennlp_nef.cli.outputs import percent, table_text
 from allennlp_nef.data.files import data_paths, parse_json
 from allennlp_nef.errors import DataFormatError, UserError
 
-SUMMARY = "Check the data of a config, or other files, before training."
 DETAILS = """
 Reads the training, validation and test data as train would, and prints the number and lengths of sentences, the share
 of each label, words and labels that do not occur in the training data, and sentences that are repeated within and

@@ -9,9 +9,6 @@ from pathlib import Path
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import folders
 
-SUMMARY = (
-    "Copy the example configs, the small data sets they read, and the web pages into a folder."
-)
 DETAILS = """
 Writes training_configs/ (one config for each experiment), fixtures/ (small data sets that the configs read) and pages/
 (the page of `allennlp-nef serve`; serve an edited copy with `--page pages`).

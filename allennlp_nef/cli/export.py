@@ -8,7 +8,6 @@ from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_trust, options_of
 from allennlp_nef.cli.outputs import check_outputs
 from allennlp_nef.resources import archive_path
 
-SUMMARY = "Export a tagger as an ONNX graph, with a program that tags without torch."
 DETAILS = """
 Writes these files to FOLDER:
 

@@ -13,7 +13,6 @@ from allennlp_nef.qe.files import read_parallel
 from allennlp_nef.qe.layouts import BAD, EOS, split_tags
 from allennlp_nef.qe.post_edits import hter_of, tags_of
 
-SUMMARY = "Compute gold tags and HTER from translations and their post-edits."
 DETAILS = """
 MT and POST_EDIT are text files of tokenized sentences, one per line. Writes PREFIX.tags and PREFIX.hter, which,
 together with the sources (PREFIX.src) and MT (PREFIX.mt), are training data for an estimator:
@@ -57,13 +56,13 @@ def label_post_edits(
 
     `DataFormatError`: the files differ in length, a translation has no words. `UserError`: sacrebleu is missing.
     """
-    from allennlp.common import Tqdm
+    from tqdm import tqdm
 
     paths = [f"{output}.{ending}" for ending in ("tags", "hter")]
     check_outputs(paths, [translations, post_edits])
     rows, scores = [], []
     pairs = read_parallel({"target": translations, "post-edit": post_edits})
-    for lines, where in Tqdm.tqdm(pairs, desc="sentences"):
+    for lines, where in tqdm(pairs, desc="sentences"):
         words, edited = split_fields(lines["target"]), split_fields(lines["post-edit"])
         if not words:
             raise DataFormatError(f"{where['target']}: expected words, got none")

@@ -11,7 +11,6 @@ from allennlp_nef.cli.outputs import Column, table_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import trained_models
 
-SUMMARY = "List the trained models that come with the package, or describe one of them."
 DETAILS = """
 Use the name of a model wherever a command takes an archive, and in `allennlp_nef.load`. With NAME, prints the
 languages, scores, training data and known weaknesses of a model:

@@ -9,7 +9,6 @@ from typing import Any
 
 from allennlp_nef.errors import UserError
 
-SUMMARY = "Print the options of a registered component, or list the components of this package."
 DETAILS = """
 A component is anything that a config refers to by "type", in this package or in AllenNLP:
 

@@ -13,7 +13,6 @@ from allennlp_nef.errors import DataFormatError, UserError
 if TYPE_CHECKING:
     from allennlp_nef.predictors.nef_tagger import TaggingPredictor
 
-SUMMARY = "Plot what the steps of a tagger attend to, sentence by sentence."
 DETAILS = """
 Draws a heat map for each sentence, sentence-0001.png and so on: a row for each step, a column for each word. Words and
 tags have the color of the predicted tag; wrong tags are marked if INPUT has gold tags.

@@ -35,7 +35,6 @@ from allennlp_nef.qe.layouts import OK
 
 logger = logging.getLogger(__name__)
 
-SUMMARY = "Answer the requests in a file, with one JSON object per line."
 DETAILS = (
     """
 INPUT has a request on each line, such as {"sentence": "Selby met Sheldon."} for a tagger, or is "-" for standard input:

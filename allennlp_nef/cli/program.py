@@ -11,14 +11,35 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NoReturn
+from unittest.mock import patch
+
+from allennlp_nef.cli import COMMANDS
+from allennlp_nef.cli.outputs import print_lines
+from allennlp_nef.errors import UserError, describe, raised_in
+from allennlp_nef.version import VERSION
 
 TRACEBACK = "--traceback"
-LEFT_OUT = ("checklist", "push-to-hf")
-"""Commands of AllenNLP that do not run with current versions of the packages that they need."""
+OF_ALLENNLP = {
+    "build-vocab": "Build the vocabulary of a config.",
+    "cached-path": "Show, download or remove cached files.",
+    "count-instances": "Count the instances of a config.",
+    "diff": "Compare the weights of two checkpoints.",
+    "evaluate": "Score a model on labeled data.",
+    "find-lr": "Find a learning rate.",
+    "print-results": "Print the metrics of several trainings.",
+    "test-install": "Test the installation of AllenNLP.",
+    "train": "Train a model, and save it as an archive.",
+}
+"""The commands of AllenNLP, with their summaries. Two more, `checklist` and `push-to-hf`, do not run with current
+versions of the packages that they need."""
+WITHOUT_COMPONENTS = ("align-words", "examples", "label-post-edits", "models", "score-tags")
+"""Commands that use neither components nor plugins."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -50,14 +71,13 @@ def run(arguments: Sequence[str]) -> int:
     logging.setLogRecordFactory(record_on_own_line)
     logging.raiseExceptions = False  # if a log cannot be written, for example to a full disk
 
-    from allennlp.common.util import import_module_and_submodules
-
     shows_traceback = TRACEBACK in arguments
     command = [argument for argument in arguments if argument != TRACEBACK] or ["--help"]
     try:
         args = parse(command)
-        for package in getattr(args, "include_package", []):
-            import_module_and_submodules(package)
+        if command[0] in {*COMMANDS} - {*WITHOUT_COMPONENTS}:
+            import_components(is_of_allennlp=command[0] == "options")
+        import_packages(getattr(args, "include_package", []))
         args.func(args)
     except BrokenPipeError:  # the reader of our output has stopped, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -73,45 +93,96 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+class Parser(argparse.ArgumentParser):
+    """Shows default values, and reports an unknown option as an error of its command, in one line."""
+
+    def add_argument(self, *args: Any, **options: Any) -> argparse.Action:
+        if options.get("default") and options.get("action") is None:
+            options["help"] = f"{options.get('help', '')} (default = {options['default']})"
+        return super().add_argument(*args, **options)
+
+    def parse_known_args(self, *args: Any, **options: Any) -> Any:
+        namespace, unknown = super().parse_known_args(*args, **options)
+        if unknown:
+            self.error(f"unknown arguments: {' '.join(unknown)}")
+        return namespace, unknown
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
 def parse(command: Sequence[str]) -> argparse.Namespace:
-    """Parses the options of a command of AllenNLP, this package, or a plugin."""
-    from allennlp.commands import ArgumentParserWithDefaults, Subcommand
-    from allennlp.common.plugins import import_plugins
-
-    from allennlp_nef.cli import REPLACED
-    from allennlp_nef.cli.subcommands import subcommand_of
-    from allennlp_nef.cli.train_and_evaluate import SafeEvaluate, SafeTrain
-    from allennlp_nef.version import VERSION
-
-    class Parser(ArgumentParserWithDefaults):
-        """Reports an unknown option as an error of its command, in one line."""
-
-        def parse_known_args(self, *args: Any, **options: Any) -> Any:
-            namespace, unknown = super().parse_known_args(*args, **options)
-            if unknown:
-                self.error(f"unknown arguments: {' '.join(unknown)}")
-            return namespace, unknown
-
-        def error(self, message: str) -> NoReturn:
-            self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
-
-    import_plugins()
-    names = sorted(set(Subcommand.list_available()) - set(LEFT_OUT))
-    subcommands: dict[str, Any] = {name: Subcommand.by_name(name) for name in names}
-    subcommands |= {name: subcommand_of(name) for name in REPLACED}
-    subcommands |= {"train": SafeTrain, "evaluate": SafeEvaluate}
+    """Parses the options of a command of this package, of AllenNLP, or of a plugin. Imports only what this needs."""
     parser = Parser(
         prog="allennlp-nef",
         description="Train, evaluate and run sequence taggers and MT quality estimators.",
     )
     parser.add_argument("--version", action="version", version=f"allennlp-nef {VERSION}")
     commands = parser.add_subparsers(title="Commands", metavar="COMMAND", required=True)
-    for _, subcommand in sorted(subcommands.items()):
-        subparser = subcommand().add_subparser(commands)
-        if subcommand.requires_plugins:
-            help_text = "additional packages to include"
-            subparser.add_argument("--include-package", action="append", default=[], help=help_text)
+    name = command[0]
+    if name in COMMANDS:
+        add_command(commands, name)
+    elif not name.startswith("-"):
+        import_components(is_of_allennlp=True)
+        add_allennlp_commands(commands)
+    for other, summary in sorted({**COMMANDS, **OF_ALLENNLP}.items()):
+        if other not in commands.choices:  # only for the list of commands
+            commands.add_parser(other, help=summary)
+    for subparser in commands.choices.values():
+        help_text = "additional packages to include"
+        subparser.add_argument("--include-package", action="append", default=[], help=help_text)
     return parser.parse_args(command)
+
+
+def add_command(commands: Any, name: str) -> argparse.ArgumentParser:
+    """Adds the parser of a command of this package, whose module is imported."""
+    module = import_module(f"allennlp_nef.cli.{name.replace('-', '_')}")
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=COMMANDS[name],
+        description=f"{COMMANDS[name]}\n{module.DETAILS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    parser.set_defaults(func=lambda args: print_lines(module.run(args)))
+    return parser
+
+
+def add_allennlp_commands(commands: Any) -> None:
+    """Adds the parsers of the commands of AllenNLP and its plugins."""
+    from allennlp.commands import Subcommand
+
+    from allennlp_nef.cli.train_and_evaluate import SafeEvaluate, SafeTrain
+
+    own = {"train": SafeTrain, "evaluate": SafeEvaluate}
+    for name in sorted({*Subcommand.list_available()} - {*COMMANDS, "checklist", "push-to-hf"}):
+        own.get(name, Subcommand.by_name(name))().add_subparser(commands)
+
+
+def import_components(is_of_allennlp: bool) -> None:
+    """Registers the components of this package and of plugins. AllenNLP's own commands get all of AllenNLP, too."""
+    from allennlp.common import plugins
+
+    from allennlp_nef import components  # noqa: F401
+
+    # `serve` is a command of this package.
+    others = [name for name in plugins.DEFAULT_PLUGINS if name != "allennlp_server"]
+    if is_of_allennlp:
+        with patch.object(plugins, "DEFAULT_PLUGINS", others):
+            plugins.import_plugins()
+    else:
+        sys.path.append(os.getcwd())
+        import_packages(filter(find_spec, others))
+        for name in plugins.discover_plugins():
+            import_module(name)
+
+
+def import_packages(names: Iterable[str]) -> None:
+    """Imports the packages of `--include-package`, with their modules."""
+    for name in names:
+        from allennlp.common.util import import_module_and_submodules
+
+        import_module_and_submodules(name)
 
 
 def report(line: str) -> None:
@@ -141,19 +212,19 @@ def is_mistake(error: Exception) -> bool:
     Errors that AllenNLP raises while it reads a config and builds its objects are mistakes in the config. Errors that
     its command functions raise themselves are mistakes in the options.
     """
+    if isinstance(error, UserError):
+        return True
+
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import cached_path
-    from allennlp.common.util import import_module_and_submodules
 
-    from allennlp_nef.errors import UserError, raised_in
-
-    if isinstance(error, UserError | ConfigurationError):
+    if isinstance(error, ConfigurationError):
         return True
     if isinstance(error, OSError):
         # `cached_path` names the file only in the message.
         is_named = isinstance(error, FileNotFoundError) or error.filename is not None
         return is_named or error.errno == errno.ENOSPC or raised_in(error, cached_path)
-    if isinstance(error, ImportError) and raised_in(error, import_module_and_submodules):
+    if isinstance(error, ImportError) and raised_in(error, import_packages):
         return True
     *_, (frame, _) = walk_tb(error.__traceback__)
     is_of_command = frame.f_globals["__name__"].startswith("allennlp.commands.")
@@ -185,12 +256,13 @@ def place_of(error: Exception) -> str | None:
 
 def message_of(error: Exception) -> str:
     """Formats an error as one line."""
+    message = describe(error)
+    if isinstance(error, UserError):
+        return message
+
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import CACHE_DIRECTORY
 
-    from allennlp_nef.errors import UserError, describe
-
-    message = describe(error)
     if isinstance(error, OSError):
         file = error.filename
         if file is None and error.errno == errno.ENOSPC:
@@ -198,7 +270,7 @@ def message_of(error: Exception) -> str:
         is_missing = file is not None and not os.path.exists(file)
         if is_missing and Path(CACHE_DIRECTORY).is_relative_to(file):
             message += " (ALLENNLP_CACHE_ROOT sets another folder for downloads)"
-    elif not isinstance(error, UserError | ConfigurationError):
+    elif not isinstance(error, ConfigurationError):
         place = place_of(error)
         if place is not None and place not in message:
             message = f"{place}: {message}"

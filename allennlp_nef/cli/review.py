@@ -48,7 +48,6 @@ _FILES: list[Column] = [
     ("BAD share", "mean_expected_bad_share", _score),
 ]
 
-SUMMARY = "Write an HTML report for reviewers of translations, riskiest sentences first."
 DETAILS = """
 The report is an HTML file that opens in a browser without a server or network. It marks likely errors and saves the
 reviewer's decisions. INPUT is one or more of:

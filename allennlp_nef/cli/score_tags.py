@@ -32,7 +32,6 @@ from allennlp_nef.qe.scored_files import (
     without_gaps,
 )
 
-SUMMARY = "Score files of predicted tags against gold tags, and compare two systems."
 DETAILS = """
 conll          Columns with chunk tags such as B-PER: precision, recall and F1 of chunks, counted and printed like
                conlleval. A single file has the gold and the predicted tags in its last two columns.

@@ -10,7 +10,6 @@ from typing import Any
 from allennlp_nef.cli.arguments import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, predictor_args
 from allennlp_nef.errors import UserError, require_extra
 
-SUMMARY = "Serve a model over HTTP, with a web page."
 DETAILS = (
     """
     %(prog)s ner-multilingual --port 8000

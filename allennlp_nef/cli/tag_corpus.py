@@ -17,7 +17,6 @@ from allennlp_nef.cli.arguments import (
 from allennlp_nef.errors import UserError, require_extra
 from allennlp_nef.resources import archive_path
 
-SUMMARY = "Tag large files with Ray Data, on one machine or on a cluster."
 DETAILS = """
 The INPUTs are files or folders of files of one format:
 
