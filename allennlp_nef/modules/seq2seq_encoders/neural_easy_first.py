@@ -131,21 +131,22 @@ class NeuralEasyFirst(TracedEncoder):
         num_steps = max(1, inputs.size(1))
         if isinstance(self.num_steps, int):
             num_steps = min(num_steps, self.num_steps)
-        # The longest sentences come first, so those that have not finished are a slice.
-        order = lengths.argsort(descending=True, stable=True)
-        restored = order.argsort()
+        order, restored = None, None
         active = [len(mask)] * num_steps
-        if mask.device.type == "cpu":  # on other devices, counting would synchronize
+        if self.num_steps == "length" and mask.device.type == "cpu":  # others would wait for it
+            # The longest sentences come first, so those that have not finished are a slice.
+            order = lengths.argsort(descending=True, stable=True)
+            restored = order.argsort()
             is_active = lengths > torch.arange(num_steps).unsqueeze(1)  # (steps, batch)
             active = is_active.sum(1).clamp(min=1).tolist()
         preactivation = linear(windows(inputs, self.context_size), self.input_weight, self.bias)
-        score = tag_scorer and partial(self._tag_scores, tag_scorer, inputs.index_select(0, order))
+        score = tag_scorer and partial(self._tag_scores, tag_scorer, _rows(inputs, order))
         steps = sketch(
-            preactivation.index_select(0, order),
+            _rows(preactivation, order),
             self.sketch_weight,
             self.attention_vector,
             self.attention,
-            mask[order],
+            _rows(mask, order),
             active,
             self.context_size,
             single=self.sketch_update == "single",
@@ -154,12 +155,12 @@ class NeuralEasyFirst(TracedEncoder):
         attention, history = zip(*(steps if trace else deque(steps, maxlen=1)))
 
         def output_after(step: int) -> torch.Tensor:
-            return self._output(inputs, zero_padding(history[step].index_select(0, restored), mask))
+            return self._output(inputs, zero_padding(_rows(history[step], restored), mask))
 
         output = self._dropout(output_after(-1))
         if not trace:
             return output, None
-        alphas = torch.stack(attention, 1).index_select(0, restored)  # (batch, steps, tokens)
+        alphas = _rows(torch.stack(attention, 1), restored)  # (batch, steps, tokens)
         return output, EncoderTrace(alphas, lengths.clamp(max=num_steps), output_after)
 
     @torch.no_grad()
@@ -172,3 +173,8 @@ class NeuralEasyFirst(TracedEncoder):
     def _output(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:
         """[h; s], or s alone: (..., tokens, output_dim)."""
         return torch.cat([inputs, sketches], dim=-1) if self.concat_input else sketches
+
+
+def _rows(tensor: torch.Tensor, order: torch.Tensor | None) -> torch.Tensor:
+    """Reorders the sentences of a batch; None keeps the order."""
+    return tensor if order is None else tensor.index_select(0, order)
