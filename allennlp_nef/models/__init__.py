@@ -1,5 +1,1 @@
-"""Models."""
-
-from allennlp_nef.models.nef_tagger import NefTagger
-
-__all__ = ["NefTagger"]
+"""The tagger."""
