@@ -20,7 +20,7 @@ from allennlp.predictors import Predictor
 from allennlp.training.metrics import AttachmentScores
 from torch import Tensor
 
-from allennlp_nef.data.dataset_readers.base import Prediction, Writer, peek, text_field
+from allennlp_nef.data.dataset_readers.base import Prediction, Writer, text_field
 from allennlp_nef.data.dataset_readers.conllu import (
     UNKNOWN,
     ConlluSentence,
@@ -29,6 +29,7 @@ from allennlp_nef.data.dataset_readers.conllu import (
     read_conllu,
 )
 from allennlp_nef.data.fields import UNSEEN, TagsField, labels_of
+from allennlp_nef.data.files import peek
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.nn.util import zero_padding

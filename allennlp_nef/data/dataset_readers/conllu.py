@@ -9,13 +9,8 @@ from typing import Any
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
-from allennlp_nef.data.dataset_readers.base import (
-    Prediction,
-    SentenceReader,
-    peek,
-    read_tagged_objects,
-)
-from allennlp_nef.data.files import is_json_lines, read_lines
+from allennlp_nef.data.dataset_readers.base import Prediction, SentenceReader, read_tagged_objects
+from allennlp_nef.data.files import is_json_lines, peek, read_lines
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, quote
 
