@@ -13,7 +13,7 @@ import numpy
 
 from allennlp_nef.cli.arguments import options_of, positive
 from allennlp_nef.cli.outputs import percent, table_text
-from allennlp_nef.data.dataset_readers.conllu import TAG_COLUMNS
+from allennlp_nef.data.conllu import TAG_COLUMNS
 from allennlp_nef.data.scored_files import (
     ScoredFile,
     check_line_up,
