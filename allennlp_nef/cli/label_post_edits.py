@@ -56,7 +56,7 @@ def label_post_edits(
 
     `DataFormatError`: the files differ in length, a translation has no words. `UserError`: sacrebleu is missing.
     """
-    from tqdm import tqdm
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
     paths = [f"{output}.{ending}" for ending in ("tags", "hter")]
     check_outputs(paths, [translations, post_edits])

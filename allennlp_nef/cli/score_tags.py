@@ -24,13 +24,13 @@ from allennlp_nef.errors import UserError
 from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, Scorer, precision_recall_f1
-from allennlp_nef.qe.metrics import SPANS, WORD_QE
 from allennlp_nef.qe.scored_files import (
     read_sentence_scores,
     read_spans,
     read_word_tags,
     without_gaps,
 )
+from allennlp_nef.qe.scores import SPANS, WORD_QE
 
 DETAILS = """
 conll          Columns with chunk tags such as B-PER: precision, recall and F1 of chunks, counted and printed like
