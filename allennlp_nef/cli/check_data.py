@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from statistics import mean, median
 from typing import Any
 
@@ -227,12 +227,12 @@ class Split:
 def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the report: a table with a column for each split, then the warnings and the errors."""
     columns = {name: dict(_rows(split)) for name, split in results.items()}
-    names = dict.fromkeys(name for rows in columns.values() for name in rows)
+    names = dict.fromkeys(chain.from_iterable(columns.values()))
     table = [
-        {"name": name, **{split: rows.get(name, "-") for split, rows in columns.items()}}
+        {"": name, **{split: rows.get(name, "-") for split, rows in columns.items()}}
         for name in names
     ]
-    parts = [table_text([("", "name", str), *((split, split, str) for split in results)], table)]
+    parts = [table_text(table)]
     for name, split in results.items():
         parts += [f"warning: {name}: {warning}" for warning in split.get("warnings", ())]
     parts += [f"error: {error}" for split in results.values() for error in split["errors"]]
