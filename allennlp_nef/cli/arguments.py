@@ -84,14 +84,35 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_archive(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument ARCHIVE, and `--trust`."""
+    parser.add_argument("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
+    add_trust(parser)
+
+
+def add_cuda_device(parser: argparse.ArgumentParser) -> None:
+    """Adds `--cuda-device` to a command that runs a model."""
+    parser.add_argument(
+        "--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU"
+    )
+
+
 def add_batches(parser: argparse.ArgumentParser) -> None:
     """Adds `--batch-size` and `--cuda-device` to a command that runs a model."""
     parser.add_argument(
         "--batch-size", type=positive, default=64, metavar="N", help="sentences in a batch"
     )
-    parser.add_argument(
-        "--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU"
-    )
+    add_cuda_device(parser)
+
+
+def add_predictor(parser: argparse.ArgumentParser) -> None:
+    """Adds ARCHIVE, and the options of a command that loads any predictor."""
+    add_archive(parser)
+    add = parser.add_argument
+    add("--predictor", metavar="NAME", help="predictor (default = the model's own)")
+    add("--predictor-args", metavar="JSON", help="options, see above")
+    add("-o", "--overrides", default="", metavar="JSON", help="changes to the archive's config")
+    add_cuda_device(parser)
 
 
 def threshold(text: str) -> float | str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_batches, add_trust, options_of
+from allennlp_nef.cli.arguments import add_archive, add_batches, options_of
 from allennlp_nef.cli.outputs import (
     check_outputs,
     files_of,
@@ -32,13 +32,12 @@ probability of BAD.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_archive(parser)
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("data", metavar="DEV", nargs="?", help="labeled data that the model was not trained on")
     add("--output", metavar="FILE", required=True, help="the new archive")
     add("--maximize", choices=("mcc", "f1_mult"), default="mcc", help="score to maximize")
     add_batches(parser)
-    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:

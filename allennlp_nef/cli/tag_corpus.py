@@ -7,8 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from allennlp_nef.cli.arguments import (
-    ARCHIVE_HELP,
-    add_trust,
+    add_archive,
     json_object,
     options_of,
     positive,
@@ -38,8 +37,8 @@ FORMATS = {".txt": "text", ".json": "json", ".jsonl": "json", ".parquet": "parqu
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_archive(parser)
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("inputs", metavar="INPUT", nargs="+", help="files and folders")
     add("--output", metavar="FOLDER", required=True, help="new folder for the results")
     add(
@@ -68,7 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="such as 1, or 0.5 for two processes per GPU",
     )
     add("--address", help="address of a Ray cluster (default = start Ray on this machine)")
-    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
