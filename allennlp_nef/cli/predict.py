@@ -18,7 +18,6 @@ from allennlp_nef.cli.arguments import (
     add_predictor,
     add_threshold,
     positive,
-    predictor_args,
 )
 from allennlp_nef.cli.outputs import (
     check_outputs,
@@ -81,7 +80,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
 
     if args.silent and args.output_file is None:
         raise UserError("--silent: expected --output-file, too")
-    options = predictor_args(args.predictor_args or None)
+    options = {**args.predictor_args}
     if args.threshold is not None:
         options["threshold"] = args.threshold
     check_outputs([args.output_file], files_of(args.input))

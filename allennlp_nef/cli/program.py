@@ -152,11 +152,12 @@ def add_allennlp_commands(commands: Any) -> None:
     """Adds the parsers of the commands of AllenNLP and its plugins."""
     from allennlp.commands import Subcommand
 
-    from allennlp_nef.cli.train_and_evaluate import SafeEvaluate, SafeTrain
+    from allennlp_nef.cli.train_and_evaluate import add_train_and_evaluate
 
-    own = {"train": SafeTrain, "evaluate": SafeEvaluate}
-    for name in sorted({*Subcommand.list_available()} - {*COMMANDS, "checklist", "push-to-hf"}):
-        own.get(name, Subcommand.by_name(name))().add_subparser(commands)
+    add_train_and_evaluate(commands)
+    others = {*commands.choices, *COMMANDS, "checklist", "push-to-hf"}
+    for name in sorted({*Subcommand.list_available()} - others):
+        Subcommand.by_name(name)().add_subparser(commands)
 
 
 def import_components(is_of_allennlp: bool) -> None:

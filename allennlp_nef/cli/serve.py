@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from allennlp_nef.cli.arguments import PREDICTOR_OPTIONS, add_predictor, predictor_args
+from allennlp_nef.cli.arguments import PREDICTOR_OPTIONS, add_predictor
 from allennlp_nef.errors import UserError, require_extra
 
 DETAILS = (
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = {**predictor_args(args.predictor_args), "name": args.predictor}
+    options = {**args.predictor_args, "name": args.predictor}
     for name in ("cuda_device", "overrides", "page", "trust"):
         options[name] = getattr(args, name)
     server = make_server(args.archive, args.host, args.port, options)
