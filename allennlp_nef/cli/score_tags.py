@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     results = score_tags(**options_of(args, score_tags))
-    yield json.dumps(results, indent=2) if args.json else as_text(results, args.leaderboard)
+    yield json.dumps(results, indent=2) if args.json else as_text(results)
 
 
 def score_tags(
@@ -232,16 +232,16 @@ def _over(statistic: Any, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]
     }
 
 
-def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
+def as_text(results: Mapping[str, Any]) -> str:
     """Formats the report as tables or, for a single file of chunk tags, like the output of `conlleval`."""
     systems = results["systems"]
     runs = [run for system in systems for run in system["runs"]]
-    is_single = len(runs) == 1 and not leaderboard
+    is_single = len(runs) == 1
     scores, types = runs[0]["scores"], runs[0]["types"]
     if is_single and "f1-overall" in scores:
         parts = [conlleval_text(results["tokens"], runs[0])]
     else:
-        rows = [scores] if is_single else _rows(systems, leaderboard)
+        rows = [scores] if is_single else _rows(systems)
         parts = [f"{_title(results)}\n{_table(rows)}"]
         if is_single and types:
             names = ("precision", "recall", "f1", "gold", "predicted")
@@ -270,10 +270,8 @@ def _title(results: Mapping[str, Any]) -> str:
     return title
 
 
-def _rows(systems: Sequence[Mapping[str, Any]], leaderboard: bool) -> list[dict[str, Any]]:
-    """Returns each system's scores: their means, or the scores of each run and what these have in common."""
-    if leaderboard:
-        return [{"system": each["runs"][0]["path"], **each["mean"]} for each in systems]
+def _rows(systems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the scores of each run and, if a system has several, their mean and standard deviation."""
     rows: list[dict[str, Any]] = []
     for system in systems:
         runs = system["runs"]
