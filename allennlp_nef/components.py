@@ -1,8 +1,8 @@
 """Imports every module that registers a component, so that configs and commands can name it."""
 
-from allennlp_nef import metrics  # noqa: F401
 from allennlp_nef.data import affixes, tokenizers  # noqa: F401
 from allennlp_nef.data.dataset_readers import conll_tags, conllu  # noqa: F401
+from allennlp_nef.metrics import conlleval, sentence_scores, tag_accuracy  # noqa: F401
 from allennlp_nef.models import nef_tagger  # noqa: F401
 from allennlp_nef.modules import (  # noqa: F401
     attention_transforms,

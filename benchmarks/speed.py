@@ -41,7 +41,7 @@ from allennlp.training.optimizers import Optimizer
 from torch.utils.benchmark import Measurement, Timer
 
 import allennlp_nef  # noqa: F401  # registers the components
-from allennlp_nef.data.dataset_readers.conllu import read_conllu
+from allennlp_nef.data.conllu import read_conllu
 from allennlp_nef.training.trainer import fuse_steps
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,7 +9,7 @@ from allennlp.data import Instance
 from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, Scorer
 from allennlp_nef.qe.answers import risk_of
-from allennlp_nef.qe.metrics import WORD_QE
+from allennlp_nef.qe.scores import WORD_QE
 
 
 class Labels(NamedTuple):

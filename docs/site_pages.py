@@ -17,7 +17,8 @@ OUTSIDE = {
 REFERENCE = {
     "Python": ["allennlp_nef.load", "archives", "serving", "corpora"],
     "Dataset readers": [
-        *("data.dataset_readers.conll_tags", "data.dataset_readers.conllu"),
+        *("data.dataset_readers.conll_tags", "data.columns"),
+        *("data.dataset_readers.conllu", "data.conllu"),
         *("qe.reader", "data.dataset_readers.base"),
     ],
     "Files of quality estimation": [
@@ -45,8 +46,9 @@ REFERENCE = {
         *("models.nef_tagger", "qe.model", "modules.tag_heads"),
     ],
     "Metrics": [
-        *("metrics.conlleval", "metrics.tag_accuracy", "metrics.correlations"),
-        *("metrics.tag_scores", "metrics.significance", "qe.metrics"),
+        *("metrics.conlleval", "metrics.tag_accuracy", "metrics.sentence_scores"),
+        *("metrics.tag_scores", "metrics.correlations", "metrics.significance"),
+        *("qe.metrics", "qe.scores"),
     ],
     "Training": [
         "training.trainer",

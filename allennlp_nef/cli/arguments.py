@@ -2,12 +2,12 @@
 
 import argparse
 import errno
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
+from allennlp_nef.data.files import parse_object
 from allennlp_nef.errors import UserError, quote
 
 ARCHIVE_HELP = "model archive, run folder, or packaged model, such as qe-multilingual"
@@ -34,24 +34,19 @@ _OF_COMMANDS = {
 """The parameters of functions that also take the options of a predictor."""
 
 
-def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the value of a JSON object option, which may be a dict in Python. None means an empty object."""
-    if not isinstance(value, str):
-        return dict(value or {})
+def json_object(text: str) -> dict[str, Any]:
+    """Parses a JSON object, as the `type` of an argument."""
     try:
-        parsed = json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{option}: invalid JSON ({error}): {quote(value)}") from error
-    if not isinstance(parsed, dict):
-        raise UserError(f"{option}: expected a JSON object, got {quote(value)}")
-    return parsed
+        return parse_object(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def predictor_args(value: str | None) -> dict[str, Any]:
-    """Returns the options in `--predictor-args`, none of which is an option of the command."""
-    options = json_object("--predictor-args", value)
+def predictor_args(text: str) -> dict[str, Any]:
+    """Parses the options in `--predictor-args`, none of which is an option of the command."""
+    options = json_object(text)
     if taken := sorted(options.keys() & _OF_COMMANDS):
-        raise UserError(f"--predictor-args: not an option of the predictor: {', '.join(taken)}")
+        raise argparse.ArgumentTypeError(f"not an option of the predictor: {', '.join(taken)}")
     return options
 
 
@@ -84,14 +79,46 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_archive(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument ARCHIVE, and `--trust`."""
+    parser.add_argument("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
+    add_trust(parser)
+
+
+def add_cuda_device(parser: argparse.ArgumentParser) -> None:
+    """Adds `--cuda-device` to a command that runs a model."""
+    parser.add_argument(
+        "--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU"
+    )
+
+
 def add_batches(parser: argparse.ArgumentParser) -> None:
     """Adds `--batch-size` and `--cuda-device` to a command that runs a model."""
     parser.add_argument(
         "--batch-size", type=positive, default=64, metavar="N", help="sentences in a batch"
     )
+    add_cuda_device(parser)
+
+
+def add_predictor_args(parser: argparse.ArgumentParser) -> None:
+    """Adds `--predictor-args`."""
     parser.add_argument(
-        "--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU"
+        "--predictor-args",
+        type=predictor_args,
+        default={},
+        metavar="JSON",
+        help="""options of the predictor, such as '{"max_tokens": 200}'""",
     )
+
+
+def add_predictor(parser: argparse.ArgumentParser) -> None:
+    """Adds ARCHIVE, and the options of a command that loads any predictor."""
+    add_archive(parser)
+    add_predictor_args(parser)
+    add = parser.add_argument
+    add("--predictor", metavar="NAME", help="predictor (default = the model's own)")
+    add("-o", "--overrides", default="", metavar="JSON", help="changes to the archive's config")
+    add_cuda_device(parser)
 
 
 def threshold(text: str) -> float | str:

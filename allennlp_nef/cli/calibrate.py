@@ -1,19 +1,16 @@
 """`allennlp-nef calibrate`: fits the temperature and threshold of a quality estimator to labeled data."""
 
 import argparse
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_batches, add_trust, options_of
+from allennlp_nef.cli.arguments import add_archive, add_batches, options_of
 from allennlp_nef.cli.outputs import (
-    Column,
     check_outputs,
     files_of,
     is_stdout,
-    percent,
     table_text,
     writing,
 )
@@ -35,25 +32,19 @@ probability of BAD.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_archive(parser)
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("data", metavar="DEV", nargs="?", help="labeled data that the model was not trained on")
     add("--output", metavar="FILE", required=True, help="the new archive")
     add("--maximize", choices=("mcc", "f1_mult"), default="mcc", help="score to maximize")
-    add("--json", action="store_true", help="print the numbers as JSON; scores are fractions of 1")
     add_batches(parser)
-    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     results = calibrate(**options_of(args, calibrate))
-    if is_stdout(args.output):
-        return
-    if args.json:
-        yield json.dumps(results, indent=2)
-        return
-    yield as_text(results)
-    yield f"wrote {args.output}"
+    if not is_stdout(args.output):
+        yield as_text(results)
+        yield f"wrote {args.output}"
 
 
 def calibrate(
@@ -110,19 +101,20 @@ def calibrate(
 
 def as_text(results: Mapping[str, Any]) -> str:
     """Returns the report: a table of scores, the temperature and the threshold."""
-    columns: list[Column] = [
-        ("", "name", str),
-        ("ECE", "ece", percent),
-        ("MCC", "mcc", percent),
-        ("F1-MULT", "f1_mult", percent),
-        ("tagged BAD", "tagged_share", percent),
-        ("gold BAD", "gold_share", percent),
+    rows = [
+        {
+            "": name.replace("_", "-"),
+            "ECE": results[name]["ece"],
+            "MCC": results[name]["mcc"],
+            "F1-MULT": results[name]["f1_mult"],
+            "tagged BAD": results[name]["tagged_share"],
+            "gold BAD": results[name]["gold_share"],
+        }
+        for name in ("before", "after", "cross_fitted")
     ]
-    names = ("before", "after", "cross_fitted")
-    rows = [{"name": name.replace("_", "-"), **results[name]} for name in names]
     return (
         f"{results['num_sentences']} sentences, {results['num_words']} words (percentages)\n\n"
-        f"{table_text(columns, rows)}\n\n"
+        f"{table_text(rows)}\n\n"
         f"temperature: {results['temperature']:.4f}\n"
         f"threshold: {results['threshold']:.4f}, for the highest {results['objective']}"
     )

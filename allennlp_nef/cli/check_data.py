@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from statistics import mean, median
 from typing import Any
 
@@ -87,36 +87,39 @@ def check_data(
         settings = read_config(config, overrides)
     else:
         settings = with_overrides({"dataset_reader": {"type": reader}}, parse_overrides(overrides))
-    paths = {}
-    for name, path in zip(SPLITS, (train, dev, test)):
-        if isinstance(path, str) and path.startswith(("{", "[")):
-            try:
-                path = parse_json(path)
-            except ValueError as error:
-                raise UserError(f"{name} data: {error}") from error
-        path = path or settings.get(f"{name}_data_path")
-        if path:
-            paths[name] = path
-    if not paths:
-        raise UserError("expected data: --train, --dev or --test")
+    vocabulary = settings.get("vocabulary") or {}
+    trains_unknown_words = config is None or {"min_count", "directory"} & {*vocabulary}
     splits: dict[str, Split] = {}
-    for name, path in paths.items():
+    results = {}
+    for name, path in zip(SPLITS, (train, dev, test)):
+        path = _parsed(path) or settings.get(f"{name}_data_path")
+        if not path:
+            continue
         key = "dataset_reader"
         if name != "train" and settings.get("validation_dataset_reader"):
             key = "validation_dataset_reader"
-        splits[name] = Split(path)
-        splits[name].read(DatasetReader.from_params(Params(settings).duplicate().pop(key)))
-    results = {}
-    for number, (name, split) in enumerate(splits.items()):
+        split = Split(path)
+        split.read(DatasetReader.from_params(Params(settings).duplicate().pop(key)))
         results[name] = split.to_json()
-        others = list(splits.items())[:number]
-        results[name]["overlap"] = {other: split.overlap(before) for other, before in others}
-        if name != "train" and "train" in splits:
+        results[name]["overlap"] = {other: split.overlap(each) for other, each in splits.items()}
+        if "train" in splits:
             results[name] |= split.unseen(splits["train"])
-            vocabulary = settings.get("vocabulary") or {}
-            if config is not None and not {"min_count", "directory"} & {*vocabulary}:
+            if not trains_unknown_words:
                 results[name]["warnings"] = _unknown_words(results[name]["unseen"], split.indexed)
+        splits[name] = split
+    if not results:
+        raise UserError("expected data: --train, --dev or --test")
     return results
+
+
+def _parsed(path: Any) -> Any:
+    """Returns a data path, which may be JSON."""
+    if not isinstance(path, str) or not path.startswith(("{", "[")):
+        return path
+    try:
+        return parse_json(path)
+    except ValueError as error:
+        raise UserError(f"data path: {error}") from error
 
 
 def _unknown_words(unseen: Mapping[str, Mapping[str, float]], indexed: set[str]) -> list[str]:
@@ -227,12 +230,12 @@ class Split:
 def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the report: a table with a column for each split, then the warnings and the errors."""
     columns = {name: dict(_rows(split)) for name, split in results.items()}
-    names = dict.fromkeys(name for rows in columns.values() for name in rows)
+    names = dict.fromkeys(chain.from_iterable(columns.values()))
     table = [
-        {"name": name, **{split: rows.get(name, "-") for split, rows in columns.items()}}
+        {"": name, **{split: rows.get(name, "-") for split, rows in columns.items()}}
         for name in names
     ]
-    parts = [table_text([("", "name", str), *((split, split, str) for split in results)], table)]
+    parts = [table_text(table)]
     for name, split in results.items():
         parts += [f"warning: {name}: {warning}" for warning in split.get("warnings", ())]
     parts += [f"error: {error}" for split in results.values() for error in split["errors"]]

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_trust, options_of
+from allennlp_nef.cli.arguments import add_archive, options_of
 from allennlp_nef.cli.outputs import check_outputs
 from allennlp_nef.resources import archive_path
 
@@ -33,11 +33,10 @@ lstm, gru and pass_through; neural_easy_first with csoftmax or softmax; and the 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_archive(parser)
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("folder", metavar="FOLDER", help="folder to write to; files in it are overwritten")
     add("--int8", action="store_true", help="also write a graph with 8-bit weights")
-    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:

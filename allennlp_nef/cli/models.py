@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.outputs import Column, table_text
+from allennlp_nef.cli.outputs import table_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import trained_models
 
@@ -43,16 +43,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     elif args.name:
         yield description(args.name, models[args.name])
     else:
-        columns: list[Column] = [
-            ("name", "name", str),
-            ("task", "task", str),
-            ("languages", "languages", _languages),
-            ("data", "data", str),
-            ("scores", "scores", _scores),
-            ("license", "license", str),
-            ("MB", "path", lambda path: f"{os.path.getsize(path) / 1e6:.1f}"),
-        ]
-        yield table_text(columns, [{"name": name, **model} for name, model in models.items()])
+        yield table_text([_row(name, model) for name, model in models.items()])
 
 
 def description(name: str, model: dict[str, Any]) -> str:
@@ -69,8 +60,17 @@ def description(name: str, model: dict[str, Any]) -> str:
 {Path(model["path"].removesuffix(".tar.gz") + ".md").read_text("utf-8").strip()}"""
 
 
-def _languages(codes: list[str]) -> str:
-    return ", ".join(codes) if len(codes) < 10 else f"{len(codes)} languages"
+def _row(name: str, model: dict[str, Any]) -> dict[str, str]:
+    codes = model["languages"]
+    return {
+        "name": name,
+        "task": model["task"],
+        "languages": ", ".join(codes) if len(codes) < 10 else f"{len(codes)} languages",
+        "data": model["data"],
+        "scores": _scores(model["scores"]),
+        "license": model["license"],
+        "MB": f"{os.path.getsize(model['path']) / 1e6:.1f}",
+    }
 
 
 def _scores(scores: dict[str, float]) -> str:

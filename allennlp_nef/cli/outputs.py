@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -25,14 +25,15 @@ def print_lines(lines: Iterable[str]) -> None:
         print(line.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
-Column = tuple[str, str, Callable[[Any], str]]
-"""A column of a table: its header, the key of its values in the rows, and the function that formats a value."""
+def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Formats rows, whose keys are the header, as a table. Fractions become percentages.
 
-
-def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Formats a table with a header line. The first column is left-aligned, and the others are right-aligned."""
-    cells = [[header for header, _, _ in columns]]
-    cells += [[write(row[key]) for _, key, write in columns] for row in rows]
+    The first column is left-aligned, and the others are right-aligned.
+    """
+    cells = [list(rows[0])]
+    for row in rows:
+        values = row.values()
+        cells.append([percent(each) if isinstance(each, float) else str(each) for each in values])
     widths = [max(map(len, column)) for column in zip(*cells)]
     return "\n".join(
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
@@ -40,9 +41,9 @@ def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> 
     )
 
 
-def percent(share: float | None) -> str:
-    """Formats a fraction as a percentage with two decimals; None becomes "-"."""
-    return "-" if share is None else f"{100 * share:.2f}"
+def percent(share: float) -> str:
+    """Formats a fraction as a percentage with two decimals."""
+    return f"{100 * share:.2f}"
 
 
 def is_stdout(path: str | Path) -> bool:

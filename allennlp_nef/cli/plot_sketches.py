@@ -1,47 +1,39 @@
 """`allennlp-nef plot-sketches`: attention heat maps of a tagger, and a replay of its steps."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.cli.arguments import ARCHIVE_HELP, add_batches, add_trust, options_of, positive
+from allennlp_nef.cli.arguments import add_archive, add_batches, options_of, positive
 from allennlp_nef.cli.outputs import save_figure, write_text
+from allennlp_nef.cli.predict import requests_in
 from allennlp_nef.errors import DataFormatError, UserError
 
 if TYPE_CHECKING:
     from allennlp_nef.predictors.nef_tagger import TaggingPredictor
 
 DETAILS = """
-Draws a heat map for each sentence, sentence-0001.png and so on: a row for each step, a column for each word. Words and
-tags have the color of the predicted tag; wrong tags are marked if INPUT has gold tags.
+Draws a heat map for each sentence, sentence-0001.png and so on: a row for each step (or word, of self-attention), a
+column for each word. Words and tags have the color of the predicted tag; wrong tags are marked if INPUT has gold tags.
 
 INPUT is a .jsonl file of requests, as for `allennlp predict`, or data for the dataset reader of the model, as for
 `allennlp evaluate`.
 
     %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/test --output plots --limit 10 --html
 """
-FORMATS = ("png", "svg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_archive(parser)
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help=f"{ARCHIVE_HELP} with steps or self-attention")
     add("input", metavar="INPUT", help="requests (.jsonl), or data for the reader of the model")
     add("--output", metavar="FOLDER", required=True, help="folder; files in it are overwritten")
-    add(
-        "--format",
-        dest="formats",
-        nargs="+",
-        choices=FORMATS,
-        help="formats of the plots (default = png)",
-    )
-    parser.set_defaults(formats=FORMATS[:1])
+    add("--format", choices=("png", "svg"), default="png", help="format of the plots")
     add("--limit", type=positive, metavar="N", help="plot only the first N sentences")
     add("--html", action="store_true", help="also write index.html, which replays the steps")
     add_batches(parser)
-    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
@@ -56,7 +48,7 @@ def plot_sketches(
     input: str,
     *,
     output: str,
-    formats: Sequence[str] = ("png",),
+    format: str = "png",
     limit: int | None = None,
     html: bool = False,
     batch_size: int = 64,
@@ -86,9 +78,7 @@ def plot_sketches(
     answers = islice(answers_of(predictor, input), limit)
     for number, answer in enumerate(Tqdm.tqdm(answers, desc="sentences"), 1):
         names.append(f"sentence-{number:04d}")
-        figure = heat_map(answer, description)
-        for ending in formats:
-            save_figure(figure, Path(output, f"{names[-1]}.{ending}"))
+        save_figure(heat_map(answer, description), Path(output, f"{names[-1]}.{format}"))
         if html:
             kept.append(answer)
     if not names:
@@ -100,14 +90,9 @@ def plot_sketches(
 
 def answers_of(predictor: "TaggingPredictor", path: str) -> Iterator[dict[str, Any]]:
     """Yields the answers to a `.jsonl` file of requests or to a data path, with `gold`, the gold tags or None."""
-    from allennlp_nef.data.files import read_lines
-
-    sentences: Iterator[tuple[str, Any]]
-    if path.endswith(".jsonl"):
-        lines = ((f"{path}:{number}", line) for number, line in read_lines(path) if line.strip())
-        sentences = ((place, predictor.load_line(line)) for place, line in lines)
-    else:
+    sentences: Any = requests_in(path, predictor)
+    if not path.endswith(".jsonl"):
         sentences = (("", instance) for instance in predictor._dataset_reader.read(path))
-    for answer in predictor.stream(sentences):
-        tagged: Any = answer
-        yield {**answer, "gold": tagged.record.tags}
+    tagged: Any
+    for tagged in predictor.stream(sentences):
+        yield {**tagged, "gold": tagged.record.tags}

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.arguments import (
-    ARCHIVE_HELP,
     PREDICTOR_OPTIONS,
+    add_predictor,
     add_threshold,
-    add_trust,
     positive,
-    predictor_args,
 )
 from allennlp_nef.cli.outputs import (
     check_outputs,
@@ -60,8 +58,8 @@ path of the model's dataset reader.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_predictor(parser)
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("input", metavar="INPUT", help="file of requests, data path, or - for standard input")
     add("--output-file", metavar="FILE", help="file to write, or - for standard output")
     add("--silent", action="store_true", help="do not print requests and answers")
@@ -72,13 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="validation",
         help="which reader of the model, if it has two",
     )
-    add("--predictor", metavar="NAME", help="predictor (default = the model's own)")
-    add("--predictor-args", metavar="JSON", help="options of the predictor, see above")
-    add("-o", "--overrides", default="", metavar="JSON", help="changes to the archive's config")
     add("--batch-size", type=positive, metavar="N", help="sentences in a batch (default = 64)")
-    add("--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU")
     add_threshold(parser)
-    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
@@ -87,7 +80,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
 
     if args.silent and args.output_file is None:
         raise UserError("--silent: expected --output-file, too")
-    options = predictor_args(args.predictor_args or None)
+    options = {**args.predictor_args}
     if args.threshold is not None:
         options["threshold"] = args.threshold
     check_outputs([args.output_file], files_of(args.input))
@@ -182,11 +175,7 @@ def answers(
     for batch in lazy_groups_of(inputs, 1 if is_live else batch_size or 64):
         requests = [request for _, request in batch]
         kind = "instance" if isinstance(requests[0], Instance) else "json"
-        if len(requests) == 1:  # a predictor may have only this method
-            found = [getattr(predictor, f"predict_{kind}")(requests[0])]
-        else:
-            found = getattr(predictor, f"predict_batch_{kind}")(requests)
-        yield from zip(requests, found)
+        yield from zip(requests, getattr(predictor, f"predict_batch_{kind}")(requests))
 
 
 def _is_file(stream: Any) -> bool:

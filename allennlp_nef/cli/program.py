@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -152,11 +152,12 @@ def add_allennlp_commands(commands: Any) -> None:
     """Adds the parsers of the commands of AllenNLP and its plugins."""
     from allennlp.commands import Subcommand
 
-    from allennlp_nef.cli.train_and_evaluate import SafeEvaluate, SafeTrain
+    from allennlp_nef.cli.train_and_evaluate import add_train_and_evaluate
 
-    own = {"train": SafeTrain, "evaluate": SafeEvaluate}
-    for name in sorted({*Subcommand.list_available()} - {*COMMANDS, "checklist", "push-to-hf"}):
-        own.get(name, Subcommand.by_name(name))().add_subparser(commands)
+    add_train_and_evaluate(commands)
+    others = {*commands.choices, *COMMANDS, "checklist", "push-to-hf"}
+    for name in sorted({*Subcommand.list_available()} - others):
+        Subcommand.by_name(name)().add_subparser(commands)
 
 
 def import_components(is_of_allennlp: bool) -> None:
@@ -218,8 +219,6 @@ def is_mistake(error: Exception) -> bool:
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import cached_path
 
-    if isinstance(error, ConfigurationError):
-        return True
     if isinstance(error, OSError):
         # `cached_path` names the file only in the message.
         is_named = isinstance(error, FileNotFoundError) or error.filename is not None
@@ -228,7 +227,7 @@ def is_mistake(error: Exception) -> bool:
         return True
     *_, (frame, _) = walk_tb(error.__traceback__)
     is_of_command = frame.f_globals["__name__"].startswith("allennlp.commands.")
-    return is_of_command or place_of(error) is not None
+    return isinstance(error, ConfigurationError) or is_of_command or place_of(error) is not None
 
 
 def place_of(error: Exception) -> str | None:
@@ -239,19 +238,18 @@ def place_of(error: Exception) -> str | None:
     from allennlp.common.util import prepare_environment
     from allennlp.predictors import Predictor
 
-    names: dict[Any, Callable[[dict[str, Any]], str]] = {
-        Params.from_file: lambda variables: str(variables["params_file"]),
-        parse_overrides: lambda _: "--overrides",
-        with_overrides: lambda _: "--overrides",
-        FromParams.from_params: lambda variables: variables["cls"].__name__,
-        Predictor.from_archive: lambda _: "predictor",
-        prepare_environment: lambda _: "random seeds",
-        # torch raises its own error for a full disk.
-        torch.save: lambda _: "cannot save (is the disk full?)",
+    places: dict[Any, str] = {  # with local variables
+        Params.from_file: "{params_file}",
+        parse_overrides: "--overrides",
+        with_overrides: "--overrides",
+        FromParams.from_params: "{cls.__name__}",
+        Predictor.from_archive: "predictor",
+        prepare_environment: "random seeds",
+        torch.save: "cannot save (is the disk full?)",  # torch raises its own error for a full disk
     }
-    names = {getattr(each, "__func__", each).__code__: name for each, name in names.items()}
-    frames = [frame for frame, _ in walk_tb(error.__traceback__) if frame.f_code in names]
-    return names[frames[-1].f_code](frames[-1].f_locals) if frames else None
+    codes = {getattr(each, "__func__", each).__code__: place for each, place in places.items()}
+    frames = [frame for frame, _ in walk_tb(error.__traceback__) if frame.f_code in codes]
+    return codes[frames[-1].f_code].format(**frames[-1].f_locals) if frames else None
 
 
 def message_of(error: Exception) -> str:
@@ -263,16 +261,16 @@ def message_of(error: Exception) -> str:
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import CACHE_DIRECTORY
 
+    if isinstance(error, ConfigurationError):
+        return message
     if isinstance(error, OSError):
-        file = error.filename
-        if file is None and error.errno == errno.ENOSPC:
+        file = error.filename or ""
+        if not file and error.errno == errno.ENOSPC:
             return f"no space left for the output, or in {tempfile.gettempdir()} (TMPDIR)"
-        is_missing = file is not None and not os.path.exists(file)
-        if is_missing and Path(CACHE_DIRECTORY).is_relative_to(file):
+        if file and not os.path.exists(file) and Path(CACHE_DIRECTORY).is_relative_to(file):
             message += " (ALLENNLP_CACHE_ROOT sets another folder for downloads)"
-    elif not isinstance(error, ConfigurationError):
-        place = place_of(error)
-        if place is not None and place not in message:
-            message = f"{place}: {message}"
-        message += f" ({TRACEBACK} shows where)"
-    return message
+        return message
+    place = place_of(error)
+    if place is not None and place not in message:
+        message = f"{place}: {message}"
+    return f"{message} ({TRACEBACK} shows where)"

@@ -5,7 +5,7 @@ import json
 import logging
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import repeat
 from pathlib import Path
@@ -20,7 +20,7 @@ from allennlp_nef.cli.arguments import (
     add_trust,
     options_of,
 )
-from allennlp_nef.cli.outputs import Column, check_outputs, is_stdout, table_text, writing
+from allennlp_nef.cli.outputs import check_outputs, is_stdout, table_text, writing
 from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained import multilingual_e5
 from allennlp_nef.qe.answers import REQUIRED
@@ -40,7 +40,7 @@ def _score(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-_FILES: list[Column] = [
+_FILES: list[tuple[str, str, Callable[[Any], str]]] = [
     ("file", "file", str),
     *((name, name, str) for name in ("sentences", "scored", "words")),
     ("flagged", "flagged_words", str),
@@ -118,7 +118,8 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         yield json.dumps(figures)
         return
     if "files" in figures:
-        yield table_text(_FILES, figures["files"])
+        rows = figures["files"]
+        yield table_text([{name: write(row[key]) for name, key, write in _FILES} for row in rows])
     elif args.archive or args.answers:
         yield f"{_number(figures['sentences'], 'segment')}, {figures['scored']} scored"
         for noun, total in (("segment", figures["scored"]), ("word", figures["words"])):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy
 
 from allennlp_nef.cli.arguments import options_of, positive
-from allennlp_nef.cli.outputs import percent, table_text
-from allennlp_nef.data.dataset_readers.conllu import TAG_COLUMNS
+from allennlp_nef.cli.outputs import table_text
+from allennlp_nef.data.conllu import TAG_COLUMNS
 from allennlp_nef.data.scored_files import (
     ScoredFile,
     check_line_up,
@@ -24,13 +24,13 @@ from allennlp_nef.errors import UserError
 from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, Scorer, precision_recall_f1
-from allennlp_nef.qe.metrics import SPANS, WORD_QE
 from allennlp_nef.qe.scored_files import (
     read_sentence_scores,
     read_spans,
     read_word_tags,
     without_gaps,
 )
+from allennlp_nef.qe.scores import SPANS, WORD_QE
 
 DETAILS = """
 conll          Columns with chunk tags such as B-PER: precision, recall and F1 of chunks, counted and printed like
@@ -81,43 +81,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", type=positive, default=1, metavar="N", help="files per system")
     add("--trials", type=positive, default=10_000, metavar="N", help="samples in the comparison")
     add("--seed", type=int, default=0, metavar="N", help="random seed of the comparison")
-    add(
-        "--confusions",
-        type=positive,
-        default=0,
-        metavar="N",
-        help="list the N most frequent errors",
-    )
-    add(
-        "--language-pair",
-        metavar="PAIR",
-        help="score only this pair, such as en-de, of WMT tables with several",
-    )
+    add("--confusions", type=positive, metavar="N", help="list the N most frequent errors")
+    add("--language-pair", metavar="PAIR", help="score only this pair of WMT tables, such as en-de")
     add("--leaderboard", action="store_true", help="print a table, the best system first")
     add("--json", action="store_true", help="print JSON instead of tables")
     add("--encoding", default="utf-8", help="encoding of the files (error spans: always UTF-8)")
-    title = "--format conll (columns are counted from 0, or from -1 for the last)"
-    add = parser.add_argument_group(title).add_argument
-    add("--gold-column", type=int, metavar="I", help="(default = -1; -2 in one file with both)")
-    add("--predicted-column", type=int, default=-1, metavar="I", help="(default = -1)")
-    add("--word-column", type=int, default=0, metavar="I", help="(default = 0)")
-    add("--comment-prefix", metavar="TEXT", help="skip lines that start with it, such as #")
-    add("--no-chunks", action="store_true", help="the tags are not chunk tags")
-    add = parser.add_argument_group("--format conllu").add_argument
-    add("--column", choices=TAG_COLUMNS, default="upos", help="column of the tags (default = upos)")
-    add = parser.add_argument_group("--format wmt").add_argument
+    last = "conll: column, from 0, or from -1 for the last"
+    add("--gold-column", type=int, metavar="I", help=f"{last} (default = -1; -2 in a single file)")
+    add("--predicted-column", type=int, default=-1, metavar="I", help=last)
+    add("--word-column", type=int, default=0, metavar="I", help="conll: column (default = 0)")
+    add("--comment-prefix", metavar="TEXT", help="conll: skip lines that start with it, such as #")
+    add("--no-chunks", action="store_true", help="conll: the tags are not chunk tags")
+    add("--column", choices=TAG_COLUMNS, default="upos", help="conllu: column of the tags")
     add(
         "--gaps",
         choices=("yes", "no", "only"),
         default="no",
-        help="how to read files that all have 2n+1 tags for n words (gap, word, ..., gap): yes = score the words, "
-        "only = score the gaps, no = all are words",
+        help="wmt: if all files have 2n+1 tags for n words (gap, word, ..., gap), score the words (yes) or the gaps "
+        "(only)",
     )
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     results = score_tags(**options_of(args, score_tags))
-    yield json.dumps(results, indent=2) if args.json else as_text(results, args.leaderboard)
+    yield json.dumps(results, indent=2) if args.json else as_text(results)
 
 
 def score_tags(
@@ -129,7 +116,7 @@ def score_tags(
     trials: int = 10_000,
     seed: int = 0,
     leaderboard: bool = False,
-    confusions: int = 0,
+    confusions: int | None = None,
     language_pair: str | None = None,
     encoding: str = "utf-8",
     gold_column: int | None = None,
@@ -182,51 +169,43 @@ def score_tags(
         scorer = CORRELATIONS
     for file in files[1:]:
         check_line_up(files[0], file)
-    results = _results(files, scorer, runs)
-    if confusions and scorer is not CORRELATIONS:
-        all_runs = [run for system in results["systems"] for run in system["runs"]]
-        for run, file in zip(all_runs, files[1:]):
-            run["confusions"] = _confusions(files[0], file, confusions)
-    if leaderboard:
-        results["systems"].sort(key=lambda system: -system["mean"][scorer.ranking_score])
-    elif len(results["systems"]) == 2:
-        results["comparison"] = _comparison(files, scorer, trials, seed)
-    return results
-
-
-def _results(files: Sequence[ScoredFile], scorer: Scorer, runs: int) -> dict[str, Any]:
-    """Returns the scores of the systems' files, `runs` each, against the gold file."""
-    gold, *predicted = files
-    rows: list[dict[str, Any]] = []
-    for file in predicted:
-        counts = scorer.count(gold.tags, file.tags)
-        scores = scorer.scores(counts.sentences.sum(0)) | scorer.corpus_scores(gold.tags, file.tags)
-        scores = {name: float(score) for name, score in scores.items()}
-        types = {}
-        for name, of_type in counts.types.items():
-            names = ("precision", "recall", "f1")
-            values = zip(names, map(float, precision_recall_f1(*of_type)))
-            types[name] = {**dict(values), **of_type._asdict()}
-        rows.append({"path": file.path, "scores": scores, "types": types})
+    rows = [_scores(files[0], file, scorer, confusions) for file in files[1:]]
     systems = [rows[i : i + runs] for i in range(0, len(rows), runs)]
-    return {
-        "gold": gold.path,
-        "sentences": len(gold.sentences),
-        "tokens": sum(tag is not None for tags in gold.tags for tag in tags),
+    results: dict[str, Any] = {
+        "gold": gold,
+        "sentences": len(files[0].sentences),
+        "tokens": sum(tag is not None for tags in files[0].tags for tag in tags),
         "unit": scorer.item_name,
         "gaps_left_out": [file.path for file in files if file.has_gaps],
         "systems": [{"mean": _over(numpy.mean, system), "runs": system} for system in systems],
     }
+    if leaderboard:
+        results["systems"].sort(key=lambda system: -system["mean"][scorer.ranking_score])
+    elif len(systems) == 2:
+        results["comparison"] = _comparison(files, scorer, trials, seed)
+    return results
 
 
-def _confusions(gold: ScoredFile, predicted: ScoredFile, number: int) -> list[dict[str, Any]]:
-    """Returns the most frequent pairs of a gold tag and a different predicted tag."""
-    pairs = zip(chain.from_iterable(gold.tags), chain.from_iterable(predicted.tags))
-    counts = Counter(pair for pair in pairs if pair[0] not in (pair[1], None))
-    return [
-        {"gold": right, "predicted": wrong, "count": count}
-        for (right, wrong), count in counts.most_common(number)
-    ]
+def _scores(
+    gold: ScoredFile, file: ScoredFile, scorer: Scorer, confusions: int | None
+) -> dict[str, Any]:
+    """Returns the scores of a file, and its most frequent pairs of a gold tag and a different predicted tag."""
+    counts = scorer.count(gold.tags, file.tags)
+    scores = scorer.scores(counts.sentences.sum(0)) | scorer.corpus_scores(gold.tags, file.tags)
+    types = {}
+    for name, of_type in counts.types.items():
+        precision, recall, f1 = map(float, precision_recall_f1(*of_type))
+        types[name] = {"precision": precision, "recall": recall, "f1": f1, **of_type._asdict()}
+    scores = {name: float(score) for name, score in scores.items()}
+    row: dict[str, Any] = {"path": file.path, "scores": scores, "types": types}
+    if confusions:
+        pairs = zip(chain.from_iterable(gold.tags), chain.from_iterable(file.tags))
+        errors = Counter(pair for pair in pairs if pair[0] not in (pair[1], None))
+        row["confusions"] = [
+            {"gold": right, "predicted": wrong, "count": count}
+            for (right, wrong), count in errors.most_common(confusions)
+        ]
+    return row
 
 
 def _comparison(
@@ -253,24 +232,21 @@ def _over(statistic: Any, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]
     }
 
 
-def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
+def as_text(results: Mapping[str, Any]) -> str:
     """Formats the report as tables or, for a single file of chunk tags, like the output of `conlleval`."""
     systems = results["systems"]
     runs = [run for system in systems for run in system["runs"]]
-    is_single = len(runs) == 1 and not leaderboard
+    is_single = len(runs) == 1
     scores, types = runs[0]["scores"], runs[0]["types"]
     if is_single and "f1-overall" in scores:
         parts = [conlleval_text(results["tokens"], runs[0])]
     else:
-        rows = [scores] if is_single else _rows(systems, leaderboard)
+        rows = [scores] if is_single else _rows(systems)
         parts = [f"{_title(results)}\n{_table(rows)}"]
         if is_single and types:
             names = ("precision", "recall", "f1", "gold", "predicted")
-            parts.append(
-                _table(
-                    [{"tag": tag, **{name: types[tag][name] for name in names}} for tag in types]
-                )
-            )
+            rows = [{"tag": tag, **{name: types[tag][name] for name in names}} for tag in types]
+            parts.append(_table(rows))
     for run in runs:
         if run.get("confusions"):
             heading = "" if is_single else f"{run['path']}\n"
@@ -281,12 +257,9 @@ def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a table with a column for each key. Fractions are formatted as percentages."""
-
-    def write(value: Any) -> str:
-        return percent(value) if isinstance(value, float) else str(value)
-
-    return table_text([(_NAMES.get(name, name), name, write) for name in rows[0]], rows)
+    return table_text(
+        [{_NAMES.get(name, name): each for name, each in row.items()} for row in rows]
+    )
 
 
 def _title(results: Mapping[str, Any]) -> str:
@@ -297,11 +270,9 @@ def _title(results: Mapping[str, Any]) -> str:
     return title
 
 
-def _rows(systems: Sequence[Mapping[str, Any]], leaderboard: bool) -> list[dict[str, Any]]:
-    """Returns each system's scores: their means, or the scores of each run and what these have in common."""
-    if leaderboard:
-        return [{"system": each["runs"][0]["path"], **each["mean"]} for each in systems]
-    rows = []
+def _rows(systems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the scores of each run and, if a system has several, their mean and standard deviation."""
+    rows: list[dict[str, Any]] = []
     for system in systems:
         runs = system["runs"]
         rows += [{"system": run["path"], **run["scores"]} for run in runs]
@@ -312,16 +283,16 @@ def _rows(systems: Sequence[Mapping[str, Any]], leaderboard: bool) -> list[dict[
     return rows
 
 
-_P = {"p_value": "p", "p_value_of_runs": "p of runs"}
-
-
 def _comparison_text(trials: int, seed: int, **scores: Mapping[str, Any]) -> str:
+    names = {"p_value": "p"}
+    if any(row["p_value_of_runs"] is not None for row in scores.values()):
+        names["p_value_of_runs"] = "p of runs"
     rows = [
         {
             "": _NAMES.get(name, name),
             "difference": _points(row["difference"]),
             "95% interval": f"{_points(row['low'])} to {_points(row['high'])}",
-            **{_P[key]: _p(row[key]) for key in _P if row[key] is not None},
+            **{header: _p(row[key]) for key, header in names.items()},
         }
         for name, row in scores.items()
     ]
@@ -353,5 +324,7 @@ def _points(difference: float) -> str:
     return f"{100 * difference:+.2f}"
 
 
-def _p(value: float) -> str:
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
     return f"{value:.4f}" if value >= 0.00005 else f"{value:.0e}"

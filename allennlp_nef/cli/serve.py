@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from allennlp_nef.cli.arguments import ARCHIVE_HELP, PREDICTOR_OPTIONS, add_trust, predictor_args
+from allennlp_nef.cli.arguments import PREDICTOR_OPTIONS, add_predictor
 from allennlp_nef.errors import UserError, require_extra
 
 DETAILS = (
@@ -29,32 +29,18 @@ predictor, such as:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_predictor(parser)
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("--host", default="127.0.0.1", help="address to listen on")
     add("--port", type=int, default=8000, help="port to listen on; 0 chooses a free one")
-    add("--cuda-device", type=int, default=-1, metavar="I", help="GPU number, or -1 for the CPU")
-    add("--predictor", metavar="NAME", help="predictor (default = the model's own)")
-    add(
-        "--predictor-args",
-        metavar="JSON",
-        help="""options, see above, such as '{"max_tokens": 200}'""",
-    )
-    add("-o", "--overrides", default="", metavar="JSON", help="changes to the archive's config")
     add("--page", metavar="FOLDER", help="a folder with another page (index.html)")
-    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    own = {
-        "cuda_device": args.cuda_device,
-        "name": args.predictor,
-        "overrides": args.overrides,
-        "page": args.page,
-        "trust": args.trust,
-    }
-    options = predictor_args(args.predictor_args)
-    server = make_server(args.archive, args.host, args.port, {**own, **options})
+    options = {**args.predictor_args, "name": args.predictor}
+    for name in ("cuda_device", "overrides", "page", "trust"):
+        options[name] = getattr(args, name)
+    server = make_server(args.archive, args.host, args.port, options)
     host = f"[{args.host}]" if ":" in args.host else args.host
     print(f"serving {args.archive} at http://{host}:{server.port}", file=sys.stderr)
     server.serve_forever()

@@ -7,12 +7,11 @@ from pathlib import PurePath
 from typing import Any
 
 from allennlp_nef.cli.arguments import (
-    ARCHIVE_HELP,
-    add_trust,
+    add_archive,
+    add_predictor_args,
     json_object,
     options_of,
     positive,
-    predictor_args,
 )
 from allennlp_nef.errors import UserError, require_extra
 from allennlp_nef.resources import archive_path
@@ -38,8 +37,9 @@ FORMATS = {".txt": "text", ".json": "json", ".jsonl": "json", ".parquet": "parqu
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_archive(parser)
+    add_predictor_args(parser)
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help=ARCHIVE_HELP)
     add("inputs", metavar="INPUT", nargs="+", help="files and folders")
     add("--output", metavar="FOLDER", required=True, help="new folder for the results")
     add(
@@ -50,13 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--fields", nargs="+", metavar="FIELD", help="fields of the answers (default = all)")
     add(
         "--columns",
+        type=json_object,
+        default={},
         metavar="JSON",
         help="""fields with other names in the inputs, as {field: name}, such as '{"sentence": "text"}'""",
-    )
-    add(
-        "--predictor-args",
-        metavar="JSON",
-        help="""options of the predictor, such as '{"threshold": 0.4, "batch_size": 128}'""",
     )
     add("--id-column", metavar="NAME", help="column of unique IDs: write checkpoints, and resume")
     add("--workers", type=positive, default=1, metavar="N", help="processes that tag")
@@ -68,13 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="such as 1, or 0.5 for two processes per GPU",
     )
     add("--address", help="address of a Ray cluster (default = start Ray on this machine)")
-    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    options = predictor_args(args.predictor_args)
-    columns = json_object("--columns", args.columns)
-    tag_corpus(**{**options_of(args, tag_corpus), "columns": columns}, **options)
+    tag_corpus(**options_of(args, tag_corpus), **args.predictor_args)
     yield f"wrote {args.output}"
 
 

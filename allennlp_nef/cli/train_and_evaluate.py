@@ -7,13 +7,17 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from allennlp.commands.evaluate import Evaluate
 from allennlp.commands.train import Train, TrainModel
 from allennlp.common.checks import check_for_gpu
 from allennlp.data import Vocabulary
+from allennlp.evaluation import SimpleEvaluator
+from torch.nn.utils.parametrize import cached
 
 from allennlp_nef.archives import checked_archive, loading_safely
 from allennlp_nef.cli.arguments import add_trust, read_config
@@ -42,33 +46,18 @@ reader, or several paths joined by commas, with as many output files; - is stand
 """
 
 
-class SafeTrain(Train):
-    name = "train"
-
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        return _wrapped(super().add_subparser(parser), train, TRAIN)
-
-
-class SafeEvaluate(Evaluate):
-    name = "evaluate"
-
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = _wrapped(super().add_subparser(parser), evaluate, EVALUATE)
-        add_trust(subparser)
-        return subparser
-
-
-def _wrapped(
-    parser: argparse.ArgumentParser,
-    function: Callable[[argparse.Namespace, Run], None],
-    description: str,
-) -> argparse.ArgumentParser:
-    """Returns the parser of a command of AllenNLP, with a function that is called with AllenNLP's."""
-    run = parser.get_default("func")
-    parser.set_defaults(func=lambda args: function(args, run))
-    parser.description = description
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    return parser
+def add_train_and_evaluate(commands: argparse._SubParsersAction) -> None:
+    """Adds the parsers of both commands, whose functions call AllenNLP's."""
+    for command, function, description in (
+        (Train, train, TRAIN),
+        (Evaluate, evaluate, EVALUATE),
+    ):
+        parser = command().add_subparser(commands)
+        run = parser.get_default("func")
+        parser.set_defaults(func=partial(function, run=run))
+        parser.description = description
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_trust(commands.choices["evaluate"])
 
 
 def train(args: argparse.Namespace, run: Run) -> None:
@@ -134,6 +123,9 @@ def evaluate(args: argparse.Namespace, run: Run) -> None:
         args.archive_file = stack.enter_context(
             checked_archive(args.archive_file, trust=args.trust)
         )
+        # Low-rank updates are computed once, not in each batch.
+        evaluator = cached()(SimpleEvaluator.__call__)
+        stack.enter_context(patch.object(SimpleEvaluator, "__call__", evaluator))
         scores = run(args)
         if not any(name.endswith("loss") for name in scores):
             raise UserError(f"{args.input_file}: expected gold labels to compare with, got none")

@@ -6,8 +6,9 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from glob import glob, has_magic
+from itertools import chain
 from typing import Any, TypeVar
 
 from allennlp_nef.errors import DataFormatError, quote
@@ -185,3 +186,16 @@ def split_fields(line: str) -> list[str]:
     separator = "\t" if "\t" in line.strip(" \t") else " "
     fields = (field.strip(" ") for field in line.strip(" \t").split(separator))
     return [field for field in fields if field]
+
+
+def peek(
+    examples: Iterable[Item], has_labels: Callable[[Item], bool]
+) -> tuple[bool, Iterable[Item]]:
+    """Returns whether any of the examples has labels, and all examples. Usually, the first one suffices; no more than
+    necessary are read."""
+    examples, read = iter(examples), []
+    for example in examples:
+        read.append(example)
+        if has_labels(example):
+            return True, chain(read, examples)
+    return False, read

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from allennlp_nef.data.chunks import OUTSIDE, split_tag
-from allennlp_nef.data.dataset_readers.conll_tags import CONLLEVAL_BOUNDARY, NO_TAG, read_columns
-from allennlp_nef.data.dataset_readers.conllu import UNKNOWN, read_conllu
+from allennlp_nef.data.columns import CONLLEVAL_BOUNDARY, NO_TAG, read_columns
+from allennlp_nef.data.conllu import UNKNOWN, read_conllu
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, quote
 

@@ -19,7 +19,8 @@ from torch.nn import functional
 
 from allennlp_nef.data.chunks import are_chunk_tags
 from allennlp_nef.data.fields import NO_LABEL, UNSEEN
-from allennlp_nef.metrics import ConllEval, TagAccuracy
+from allennlp_nef.metrics.conlleval import ConllEval
+from allennlp_nef.metrics.tag_accuracy import TagAccuracy
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     EncoderTrace,

@@ -15,13 +15,13 @@ from allennlp_nef.errors import DataFormatError
 from allennlp_nef.predictors.base import Item
 from allennlp_nef.qe.answers import bad_probabilities
 from allennlp_nef.qe.layouts import BAD, OK
-from allennlp_nef.qe.metrics import (
+from allennlp_nef.qe.predictor import WordQePredictor
+from allennlp_nef.qe.scores import (
     best_threshold,
     calibration_bins,
     expected_calibration_error,
     word_qe_scores,
 )
-from allennlp_nef.qe.predictor import WordQePredictor
 
 MAX_TEMPERATURE = 100.0  # the minimum is its inverse
 

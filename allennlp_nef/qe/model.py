@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from allennlp_nef.data.fields import NO_LABEL
-from allennlp_nef.metrics import SentenceScores
+from allennlp_nef.metrics.sentence_scores import SentenceScores
 from allennlp_nef.models.nef_tagger import Metadata, NefTagger
 from allennlp_nef.modules.tag_heads import CrfTagHead, Predicted, SoftmaxTagHead, TagHead
 from allennlp_nef.nn.util import zero_padding

@@ -25,9 +25,9 @@ from allennlp_nef.qe.answers import (
     quality_answer,
 )
 from allennlp_nef.qe.layouts import SEVERITIES, without_eos
-from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
+from allennlp_nef.qe.scores import expected_threshold
 
 ADAPTIVE = "adaptive"
 Alignments = str | Sequence[str | Sequence[int]]

@@ -20,15 +20,11 @@ from allennlp.predictors import Predictor
 from allennlp.training.metrics import AttachmentScores
 from torch import Tensor
 
-from allennlp_nef.data.dataset_readers.base import Prediction, Writer, peek, text_field
-from allennlp_nef.data.dataset_readers.conllu import (
-    UNKNOWN,
-    ConlluSentence,
-    check_column,
-    fill_in,
-    read_conllu,
-)
+from allennlp_nef.data.conllu import UNKNOWN, ConlluSentence, read_conllu
+from allennlp_nef.data.dataset_readers.base import Prediction, Writer, text_field
+from allennlp_nef.data.dataset_readers.conllu import check_column, fill_in
 from allennlp_nef.data.fields import UNSEEN, TagsField, labels_of
+from allennlp_nef.data.files import peek
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.nn.util import zero_padding

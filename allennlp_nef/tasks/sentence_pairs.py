@@ -21,13 +21,13 @@ from allennlp.training.metrics import CategoricalAccuracy
 from torch import Tensor
 from torch.nn import functional
 
+from allennlp_nef.data.conllu import ConlluSentence, read_conllu
 from allennlp_nef.data.dataset_readers.base import text_field
-from allennlp_nef.data.dataset_readers.conllu import ConlluSentence, read_conllu
 from allennlp_nef.data.fields import labels_of
 from allennlp_nef.data.files import is_json_lines, parse_lines, read_objects
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, UserError, quote
-from allennlp_nef.metrics import SentenceScores
+from allennlp_nef.metrics.sentence_scores import SentenceScores
 from allennlp_nef.predictors.base import Item
 from allennlp_nef.predictors.requests import TEXT
 from allennlp_nef.pretrained.word_pieces import PretrainedTransformer, word_pieces_of

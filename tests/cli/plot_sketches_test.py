@@ -36,10 +36,10 @@ def content_of(path):
 
 def test_maps_and_the_page_of_requests(small_run, requests, tmp_path):
     out = tmp_path / "out"
-    options = {"formats": ["png", "svg"], "html": True, "batch_size": 1}
+    options = {"format": "svg", "html": True, "batch_size": 1}
     names = plot_sketches(small_run(), requests, output=str(out), **options)
     assert names == ["sentence-0001", "sentence-0002"]
-    files = [f"{name}.{ending}" for name in names for ending in ("png", "svg")]
+    files = [f"{name}.svg" for name in names]
     assert sorted(path.name for path in out.iterdir()) == ["index.html", *files]
     content = content_of(out / "index.html")
     predictor = load_predictor(small_run(), trace=True)

@@ -13,7 +13,7 @@ import pytest
 from allennlp_nef import load
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.qe.files import ReadOptions, read_examples
-from allennlp_nef.qe.metrics import WORD_QE
+from allennlp_nef.qe.scores import WORD_QE
 from tests.conftest import ROOT
 
 FIXTURES = ROOT / "fixtures"

@@ -82,6 +82,23 @@ class TestHelp:
             load_predictor(run).predict_json(request)
 
 
+def test_commands_without_a_model_start_without_torch():
+    code = """
+import sys
+import _allennlp_nef_start
+_allennlp_nef_start.is_program = True
+from allennlp_nef.cli.program import WITHOUT_COMPONENTS, run
+
+for command in ([], ["models"], *([name, "--help"] for name in WITHOUT_COMPONENTS)):
+    try:
+        run(command)
+    except SystemExit as end:
+        assert not end.code, command
+    assert "torch" not in sys.modules, command
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
 class TestMistakes:
     @pytest.mark.parametrize(
         "error, line",

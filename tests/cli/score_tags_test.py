@@ -412,6 +412,13 @@ class TestTwoSystems:
         text = score(gold, *paths, "--runs", 3, "--format", "conll", "--trials", 200)
         assert f"{100 * f1[:3].std(ddof=1):.2f}" in text and text.split()[-1] == f"{expected:.4f}"
 
+    def test_a_score_that_is_the_same_in_all_runs_has_no_p_of_runs(self, write_text):
+        runs = ("1\n2\n3\n", "1\n0\n1\n", "1\n2\n3\n", "1\n2\n1\n")  # all are wrong by 1
+        paths = [write_text(str(number), text) for number, text in enumerate(runs)]
+        gold, options = write_text("gold", "0\n1\n2\n"), ("--runs", 2, "--trials", 20)
+        *_, mae, _ = score(gold, *paths, "--format", "wmt-sentences", *options).splitlines()
+        assert mae.split()[0] == "MAE" and mae.endswith("  -")
+
     def test_leaderboard_has_the_best_system_first(self, write_text):
         gold = write_text("gold", lines(GOLD))
         paths = [write_text(f"{share}", lines(noisy(share, 1))) for share in (0.5, 0.1, 0.3)]

@@ -1,5 +1,7 @@
 """Answers of the packaged models, recorded before the encoder was computed with torch alone."""
 
+from collections import Counter
+
 import pytest
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
@@ -65,3 +67,16 @@ def test_models_whose_adapters_are_not_merged_give_the_same_answers():
     assert any(weight.requires_grad for weight in predictor._model.parameters())
     probabilities = predictor.predict_json(request)["probabilities"]
     assert probabilities == pytest.approx(expected["probabilities"], abs=1e-5)
+
+
+def test_low_rank_updates_are_computed_once_in_an_evaluation(nef, write_text, monkeypatch):
+    computed = Counter()
+
+    def forward(self, weight, of_class=LowRankUpdate.forward):
+        computed[self] += 1
+        return of_class(self, weight)
+
+    monkeypatch.setattr(LowRankUpdate, "forward", forward)
+    data = write_text("three.conll", "Anna B-PER\n\nRome B-LOC\n\nslept O\n")
+    assert nef("evaluate", "ner-multilingual", data, "--batch-size", 1) == 0
+    assert {*computed.values()} == {1}

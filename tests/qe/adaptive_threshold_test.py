@@ -3,8 +3,8 @@
 import numpy
 import pytest
 
-from allennlp_nef.qe.metrics import expected_threshold, word_qe_scores
 from allennlp_nef.qe.predictor import WordQePredictor
+from allennlp_nef.qe.scores import expected_threshold, word_qe_scores
 from tests.qe.small_qe import PAIRS, train
 
 PROBABILITIES = numpy.random.default_rng(0).random(50).round(2)

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.significance import compare
-from allennlp_nef.qe.metrics import (
+from allennlp_nef.qe.scores import (
     SPANS,
     WORD_QE,
     best_threshold,

@@ -6,7 +6,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
-from allennlp_nef.data.dataset_readers.conllu import read_conllu
+from allennlp_nef.data.conllu import read_conllu
 from allennlp_nef.errors import UserError
 from allennlp_nef.tasks.dependency_parsing import DependencyParserPredictor
 from tests.small_experiment import HAS_ALLENNLP_MODELS, ROOT, config_of, experiment

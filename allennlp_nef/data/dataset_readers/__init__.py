@@ -1,1 +1,1 @@
-"""Dataset readers. Each file contains the parser for its format, the registered readers and the writers."""
+"""Dataset readers. Each file contains the registered reader of a format and its writer."""

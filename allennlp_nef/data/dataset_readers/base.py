@@ -3,11 +3,10 @@
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
@@ -18,13 +17,12 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.fields import TagsField
-from allennlp_nef.data.files import data_paths, read_objects
+from allennlp_nef.data.files import data_paths, peek, read_objects
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.data.tokenizers import PUNCTUATION
 from allennlp_nef.errors import DataFormatError, quote
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 @dataclass
@@ -238,17 +236,6 @@ class SentenceReader(NefDatasetReader):
         without a gold tag.
         """
         return self.to_instance(Sentence(tokens, None if tags is None else list(tags)))
-
-
-def peek(examples: Iterable[T], has_labels: Callable[[T], bool]) -> tuple[bool, Iterable[T]]:
-    """Returns whether any of the examples has labels, and all examples. Usually, the first one suffices; no more than
-    necessary are read."""
-    examples, read = iter(examples), []
-    for example in examples:
-        read.append(example)
-        if has_labels(example):
-            return True, chain(read, examples)
-    return False, read
 
 
 def read_tagged_objects(

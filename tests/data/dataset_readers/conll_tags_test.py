@@ -5,12 +5,9 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_nef.data.columns import format_columns, read_columns
 from allennlp_nef.data.dataset_readers.base import Prediction
-from allennlp_nef.data.dataset_readers.conll_tags import (
-    ConllTagsReader,
-    format_columns,
-    read_columns,
-)
+from allennlp_nef.data.dataset_readers.conll_tags import ConllTagsReader
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError, UserError
 from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of

@@ -6,14 +6,9 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_nef.data.conllu import COLUMNS, TAG_COLUMNS, format_conllu, read_conllu
 from allennlp_nef.data.dataset_readers.base import Prediction
-from allennlp_nef.data.dataset_readers.conllu import (
-    COLUMNS,
-    TAG_COLUMNS,
-    ConlluTagsReader,
-    format_conllu,
-    read_conllu,
-)
+from allennlp_nef.data.dataset_readers.conllu import ConlluTagsReader
 from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
 
 TEXT = """\
