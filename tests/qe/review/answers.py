@@ -16,6 +16,7 @@ def answer(target, *bad, **fields):
     return {
         "tokens": words,
         "offsets": find_words(target, words),
+        "source_offsets": [],
         "tags": ["BAD" if p >= 0.4 else "OK" for p in bad],
         "bad_probabilities": list(bad),
         "expected_bad_share": sum(bad) / len(bad),

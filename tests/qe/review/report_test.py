@@ -15,7 +15,7 @@ def content_of(*items, title="A title"):
 
 
 def test_the_page_has_the_words_of_both_sides_at_their_places():
-    fields = {"alignments": [[0, 0], [1, 1]], "source": ["the", "house"]}
+    fields = {"alignments": [[0, 0], [1, 1]], "source_offsets": [(0, 3), (5, 10)]}
     content = content_of(
         (
             "the  house",
@@ -33,11 +33,10 @@ def test_the_page_has_the_words_of_both_sides_at_their_places():
 
 
 def test_words_that_an_answer_does_not_have():
-    # The words of the source stand between blanks; an <EOS> of the model is an empty word at the end.
-    (item,) = content_of(("the house", "c", answer("c <EOS>", 0.1, 0.9, offsets=[(0, 1), (1, 1)])))[
-        "sentences"
-    ]
-    assert item["source_words"] == [[0, 3], [4, 9]] and item["words"] == [[0, 1], [1, 1]]
+    # An <EOS> of the model is an empty word at the end.
+    made = answer("c <EOS>", 0.1, 0.9, offsets=[(0, 1), (1, 1)])
+    (item,) = content_of(("the house", "c", made))["sentences"]
+    assert item["words"] == [[0, 1], [1, 1]]
     empty = {**answer("c", 1.0), "offsets": [], "tokens": [], "tags": [], "bad_probabilities": []}
     (item,) = content_of(("a", "<EOS>", empty))["sentences"]
     assert item["words"] == item["tags"] == [] and item["risk"] == 1
