@@ -59,8 +59,7 @@ reviewer's decisions. INPUT is one or more of:
 
 The scores come from a quality estimation model (--archive) or from its answers (--answers), one JSON object per line as
 written by `predict`. --annotated FILE writes a copy of INPUT with scores and errors, or a table if FILE ends in .tsv or
-.csv; with several inputs, FILE is a folder. Segments that cannot be scored are
-listed in the report with the reason.
+.csv; with several inputs, FILE is a folder. Segments that cannot be scored are listed in the report with the reason.
 
 --decisions copies a reviewer's decisions, exported from an earlier report, to the annotated copy or to a new report.
 A decision is skipped, and listed as outdated, if its segment's id or text has changed.
@@ -280,7 +279,7 @@ def _predict(bitexts: Sequence[Bitext], archive: str, options: dict[str, Any]) -
         raise UserError(f"{archive}: expected a model that tags the words of translations")
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
-        parts = (*bitexts, *segments)
+        parts: list[Any] = [*bitexts, *segments]
         codes = {code for each in parts for code in (each.source_language, each.target_language)}
         for code in sorted(filter(None, codes)):
             if base_language(code) not in multilingual_e5.LANGUAGES:

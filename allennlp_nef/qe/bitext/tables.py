@@ -98,7 +98,7 @@ def _check_first_row(place: str, rows: Sequence[Sequence[str]]) -> None:
     Checks that the first of some rows is a sentence, not names of columns.
 
     Warns if one of its cells is a known name, or if they are short while most other rows are not. Raises a
-    `DataFormatError` if they are two languages.
+    `DataFormatError` if they are two languages, or Excel's declaration of the separator.
     """
 
     def is_short(row: Sequence[str]) -> bool:
@@ -109,7 +109,7 @@ def _check_first_row(place: str, rows: Sequence[Sequence[str]]) -> None:
     first, *others = rows
     message = f"{place}: expected a sentence, or columns named {_NAMES}, got {quote(first)}"
     spoken = list(map(language_of, first))
-    if None not in spoken and spoken[0] != spoken[-1]:
+    if first[0].startswith("sep=") or (None not in spoken and spoken[0] != spoken[1]):
         raise DataFormatError(message)
     names = (*SOURCES, *TARGETS)
     is_known = any(language_of(cell) or "_" in cell or _key(cell) in names for cell in first)
@@ -127,32 +127,27 @@ def read_table(path: str, source_language: str | None, target_language: str | No
     languages = (source_language, target_language)
     sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
     dialect = {"delimiter": _delimiter(sample, languages)} if _is_csv(path) else _TSV
-    if sample and re.match("sep=.$", sample[0].strip()):
-        raise DataFormatError(
-            f"{path}:1: expected a row, got {quote(sample[0].strip())}: remove this line"
-        )
     rows = ((number, cells) for number, cells, _ in _rows(path, dialect) if cells)
     top = list(islice(rows, _SAMPLE))
     first = tuple(top[0][1]) if top else ()
-    named = _columns(first, languages)
-    left, right = named or (0, 1)
-    width = len(first) if named or _is_annotated(first) else 2
+    is_header = _columns(first, languages) is not None
+    names = first if is_header else ("source", "target", *(ADDED if _is_annotated(first) else ()))
+    width = len(names)
+    left, right = _columns(names, languages) or (0, 1)
     places: Sequence[int] = range(width, width + len(ADDED))  # of the columns `ADDED`
-    if named and {*ADDED} <= {*first}:
-        places = [first.index(name) for name in ADDED]
-    elif not named and width > 2:
-        places = range(2, width)
-    elif not named and len(first) == 2:
+    if {*ADDED} <= {*names}:
+        places = [names.index(name) for name in ADDED]
+    elif not is_header and len(first) == 2:
         _check_first_row(f"{path}:{top[0][0]}", [cells[:2] for _, cells in top])
     segments = []
-    for number, cells in chain(top[named is not None :], rows):
+    for number, cells in chain(top[is_header:], rows):
         if len(cells) != width:
-            expected = f"{width} columns" if named else f"2 columns, or columns named {_NAMES}"
+            expected = f"{width} columns" if is_header else f"2 columns, or columns named {_NAMES}"
             raise DataFormatError(f"{path}:{number}: expected {expected}, got {len(cells)}")
         segments.append(make_segment(f"line {number}", path, number, cells[left], cells[right]))
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:
-        header = [dict(zip(ADDED, ADDED))] if named else []
+        header = [dict(zip(ADDED, ADDED))] * is_header
         added = chain(header, map(_cells, segments, answers))
         with open_text(draft, path) as file:
             for _, cells, end in _rows(path, dialect):
@@ -162,7 +157,7 @@ def read_table(path: str, source_language: str | None, target_language: str | No
                         cells[places[ADDED.index(name)]] = cell
                 csv.writer(file, lineterminator=end, **dialect).writerow(cells)
 
-    source, target = (language_of(first[index]) if named else None for index in (left, right))
+    source, target = (language_of(names[index]) if is_header else None for index in (left, right))
     return Bitext(segments, source, target, write)
 
 
@@ -180,7 +175,7 @@ def _delimiter(sample: Sequence[str], languages: tuple[str | None, str | None]) 
             return ()
         # The last row of a sample may be incomplete.
         widths = {len(row) for row in (rows[:-1] if len(sample) == _SAMPLE else rows)}
-        is_named = bool(rows) and _columns(tuple(rows[0]), languages) is not None
+        is_named = _columns(next(map(tuple, rows), ()), languages) is not None
         return is_named, widths == {2}, len(widths) == 1 and widths != {1}
 
     return max(",;", key=rank)

@@ -72,7 +72,7 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
     return Bitext(segments, **_languages(files[0]), write=write)
 
 
-def _languages(file: Any) -> dict[str, str | None]:
+def _languages(file: Any) -> dict[str, Any]:
     """Returns the languages of a `file` element, or in XLIFF 2 of its root."""
     head = {**file.getroottree().getroot().attrib, **file.attrib}
     return {
