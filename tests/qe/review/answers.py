@@ -1,5 +1,8 @@
 """Answers of quality estimation, as the report gets them."""
 
+import json
+import re
+
 from allennlp_nef.data.sentence import find_words
 from allennlp_nef.qe.bitext.segments import Bitext, make_segment
 
@@ -24,3 +27,8 @@ def answer(target, *bad, **fields):
         "alignments": [],
         **fields,
     }
+
+
+def content_of(page):
+    """The data in the text of a report."""
+    return json.loads(re.search('id="page-data">(.*)</script>', page)[1])
