@@ -109,13 +109,15 @@ def test_answers_are_used_without_a_model(tsv, write_text, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"answers": "b"},
-        {"output": "x.html"},
-        {"output": "x.html", "archive": "a", "answers": "b"},
-        {"output": "x.html", "answers": "{tsv}"},
-        {"output": "x.html", "answers": "{short}"},
-        {"output": "x.html", "answers": "{errors}"},
-        {"output": "x.html", "answers": "{long}"},
+        *(
+            {"answers": "b"},
+            {"output": "x.html"},
+            {"output": "x.html", "archive": "a", "answers": "b"},
+        ),
+        *(
+            {"output": "x.html", "answers": name}
+            for name in ("{tsv}", "{short}", "{errors}", "{long}")
+        ),
         {"annotated": "x", "answers": "{errors}", "inputs": ["{short}", "{short}"]},
         {"annotated": "x", "answers": "{long}", "inputs": ["{tsv}", "{tsv}"]},
         *(

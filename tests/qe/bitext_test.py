@@ -723,38 +723,28 @@ BILLION_LAUGHS = f'<!DOCTYPE x [<!ENTITY a "{"a" * 10}">{ENTITIES}]>\n<x version
 @pytest.mark.parametrize(
     "name, text, place",
     [
-        ("a.tsv", "a\tb\nc\n", "a.tsv:2"),
-        ("a.tsv", "source\ttarget\tx\n\na\tb\n", "a.tsv:3"),
-        ("a.tsv", "", "a.tsv"),
-        ("a.tsv", "a\tb\nc\t\xe4\n", "a.tsv:2"),
-        ("a.csv", "source,target\na,b,c\n", "a.csv:2"),
+        *(("a.tsv", "a\tb\nc\n", "a.tsv:2"), ("a.tsv", "source\ttarget\tx\n\na\tb\n", "a.tsv:3")),
+        *(("a.tsv", "", "a.tsv"), ("a.tsv", "a\tb\nc\t\xe4\n", "a.tsv:2")),
+        *(("a.csv", "source,target\na,b,c\n", "a.csv:2"), ("a.csv", 'a,b\nc,"d\n\n', "a.csv:2")),
+        *(("a.csv", "sep=;\na;b\n", "a.csv:1"), ("a.csv", "sep=,\nsource,target,x\n", "a.csv:1")),
         ("a.jsonl", '{"source": "a", "target": "b"}\n{"source": "a"}\n', "a.jsonl:2"),
         ("a.jsonl", '{"source": "a", "target": 3}\n', "a.jsonl:1"),
         ("a.jsonl", '{"source": "a", "target": "\\ud800"}\n', "a.jsonl:1"),
-        ("a.po", 'msgid "a"\nmsgstr "b"\nmsgstr "c"\n', "a.po:3"),
-        ("a.po", 'msgid "a"\nmsgid "b"\n', "a.po:1"),
-        ("a.po", "\nhello\n", "a.po:2"),
+        *(("a.po", 'msgid "a"\nmsgstr "b"\nmsgstr "c"\n', "a.po:3"), ("a.po", 'msgid "a"\nmsgid "b"\n', "a.po:1")),
+        *(("a.po", "\nhello\n", "a.po:2"), ("a.po", 'msgid "b"\nmsgstr "\xe4"\n', "a.po:2")),
         *(
             ("a.po", f'msgid ""\nmsgstr "Content-Type: a; charset={encoding}\\n"\n', "a.po:1")
             for encoding in ("utf-7", "punycode", "undefined", "nothing")
         ),
-        ("a.csv", "sep=;\na;b\n", "a.csv:1"),
-        ("a.po", 'msgid "b"\nmsgstr "\xe4"\n', "a.po:2"),
-        ("a.xlf", "<xliff version='1.2'>&#xD800;</xliff>", "a.xlf:1"),
-        ("a.xlf", BILLION_LAUGHS, "a.xlf:2"),
-        ("a.tmx", BILLION_LAUGHS, "a.tmx:2"),
-        ("a.csv", 'a,b\nc,"d\n\n', "a.csv:2"),
-        ("a.txt", "a\tb\n", "a.txt"),
-        ("a.xlf", "<xliff version='1.2'>\n<", "a.xlf:2"),
-        ("a.xlf", "\n<xliff version='3.0'/>", "a.xlf:2"),
-        ("a.xlf", "<tmx version='1.4'/>", "a.xlf:1"),
-        ("a.xlf", "<xliff version='1.2'/>", "a.xlf"),
-        ("a.xlf", BOMB, "a.xlf:1"),
-        ("a.xlf", OUTSIDE, "a.xlf:1"),
+        *(("a.xlf", "<xliff>&#xD800;</xliff>", "a.xlf:1"), ("a.xlf", "<xliff version='1.2'>\n<", "a.xlf:2")),
+        *(("a.xlf", BILLION_LAUGHS, "a.xlf:2"), ("a.tmx", BILLION_LAUGHS, "a.tmx:2")),
+        *(("a.xlf", BOMB, "a.xlf:1"), ("a.xlf", OUTSIDE, "a.xlf:1"), ("a.txt", "a\tb\n", "a.txt")),
+        *(("a.xlf", "\n<xliff version='3.0'/>", "a.xlf:2"), ("a.xlf", "<tmx version='1.4'/>", "a.xlf:1")),
+        *(("a.xlf", "<xliff version='1.2'/>", "a.xlf"), ("a.xlf", "", "a.xlf:1")),
         ("a.xlf", "<?xml version='1.0' encoding='UTF-8'?><xliff>caf\xe9 </xliff>", "a.xlf:1"),
         ("a.tmx", "<tmx><tu><tuv><seg>x</seg></tuv></tu></tmx>", "a.tmx"),
     ],
-)
+)  # fmt: skip
 def test_wrong_files_are_errors_with_their_line(read, name, text, place):
     with pytest.raises(DataFormatError) as raised:
         read(name, text, encoding="latin-1")
@@ -874,12 +864,13 @@ def test_states_of_tools_are_read_and_written(read, annotate, text, is_final):
 
 
 def test_each_segment_of_sdlxliff_has_its_own_state(read, annotate):
-    bitext = read("a.sdlxliff", sdlxliff('conf="Translated"', 'conf="Draft"', "", 'conf="Draft"'))
-    for each, decision in zip(bitext.segments, ("accept", "reject", "accept")):
+    before = ['conf="Translated"', 'conf="Draft"', "", 'conf="ApprovedTranslation"', 'conf="Draft"']
+    bitext = read("a.sdlxliff", sdlxliff(*before))
+    for each, decision in zip(bitext.segments, ("accept", "reject", "accept", "accept")):
         review(each, decision)
-    root = etree.fromstring(annotate(bitext, *[None] * 4))
-    states = [each.get("conf") for each in root.iter("{*}seg")]
-    assert states == ["ApprovedSignOff", "RejectedSignOff", "ApprovedSignOff", "Draft"]
+    root = etree.fromstring(annotate(bitext, *[None] * 5))
+    states = [each.get("conf").removesuffix("SignOff") for each in root.iter("{*}seg")]
+    assert states == ["Approved", "Rejected", "Approved", "ApprovedTranslation", "Draft"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -83,13 +83,12 @@ def _set_fuzzy(lines: list[str], is_fuzzy: bool, end: str) -> None:
     """Adds the flag `fuzzy` to the comments at the end of some lines, or removes it."""
     is_comment = (line.startswith("#") and not line.startswith("#~") for line in reversed(lines))
     start = len(lines) - sum(1 for _ in takewhile(bool, is_comment))
-    comments = [line for line in lines[start:] if not line.startswith("#,")]
-    flags = [
-        flag.strip()
-        for line in lines[start:]
-        if line.startswith("#,")
-        for flag in line[2:].split(",")
-    ]
+    comments, flags = [], []
+    for line in lines[start:]:
+        if line.startswith("#,"):
+            flags += [flag.strip() for flag in line[2:].split(",")]
+        else:
+            comments.append(line)
     if is_fuzzy != ("fuzzy" in flags):
         flags = ["fuzzy"] * is_fuzzy + [flag for flag in flags if flag not in ("", "fuzzy")]
         at = next((i for i, line in enumerate(comments) if line.startswith("#|")), len(comments))

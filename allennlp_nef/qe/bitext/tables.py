@@ -125,8 +125,7 @@ def read_table(path: str, source_language: str | None, target_language: str | No
     Scores and decisions of that review stay where there are no new ones.
     """
     languages = (source_language, target_language)
-    sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
-    dialect = {"delimiter": _delimiter(sample, languages)} if _is_csv(path) else _TSV
+    dialect = {"delimiter": _delimiter(path, languages)} if _is_csv(path) else _TSV
     rows = ((number, cells) for number, cells, _ in _rows(path, dialect) if cells)
     top = list(islice(rows, _SAMPLE))
     first = tuple(top[0][1]) if top else ()
@@ -165,8 +164,9 @@ def _is_csv(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(".csv")
 
 
-def _delimiter(sample: Sequence[str], languages: tuple[str | None, str | None]) -> str:
+def _delimiter(path: str, languages: tuple[str | None, str | None]) -> str:
     """Detects a `.csv` delimiter: the one that gives known names, else two columns, else rows of equal length."""
+    sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
 
     def rank(delimiter: str) -> tuple[bool, ...]:
         try:

@@ -23,7 +23,7 @@ _STATES: tuple[tuple[str, str, str | None, str, tuple[str, ...]], ...] = (
     ("seg", "conf", "ApprovedSignOff", "RejectedSignOff", ("ApprovedTranslation", "ApprovedSignOff")),
     ("seg", "locked", None, "false", ("true",)),
     ("trans-unit", "{MQXliff}status", "Proofread", "Rejected", ("Proofread",)),
-    ("trans-unit", "{MQXliff}locked", None, "", ("locked",)),
+    ("trans-unit", "{MQXliff}locked", None, "", ("locked", "true")),
     ("trans-unit", f"{_PHRASE}confirmed", "1", "0", ()),
     ("trans-unit", f"{_PHRASE}locked", None, "false", ("true",)),
 )  # fmt: skip

@@ -45,7 +45,7 @@ def parse(path: str) -> Any:
             raise DataFormatError(f"{path}:{line}: expected no entities, got {quote(entity.name)}")
         tree = etree.parse(BytesIO(content), etree.XMLParser(huge_tree=True, **options))
     except etree.XMLSyntaxError as error:
-        raise DataFormatError(f"{path}:{error.lineno}: expected XML ({error.msg})") from None
+        raise DataFormatError(f"{path}:{error.lineno or 1}: expected XML ({error.msg})") from None
     except OSError as error:  # bytes that are invalid in the encoding
         raise DataFormatError(f"{path}: expected XML ({error})") from None
     for entity in tree.iter(etree.Entity):
