@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,17 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
             segments.append(make_segment(name, path, unit.sourceline, source, target, **fields))
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:
-        _annotate(places, segments, answers, is_1)
+        items = zip(places, segments, answers)
+        for unit, of_unit in groupby(items, key=lambda item: item[0][0]):
+            group = list(of_unit)
+            for (_, _, own), segment, _ in group:
+                _set_state(own, segment.decision)
+            decision = decision_of(segment for _, segment, _ in group)
+            for element in (unit, unit.find("{*}target")):
+                _set_state(element, decision)
+            notes = [(label, note_of(segment, answer)) for (_, label, _), segment, answer in group]
+            text = "\n".join(": ".join(filter(None, each)) for each in notes if each[1])
+            _set_note(unit, text, is_1)
         write_xml(path, tree, draft)
 
     return Bitext(segments, **_languages(files[0]), write=write)
@@ -132,36 +142,15 @@ def _pairs_2(file: Any) -> Iterator[tuple[_Place, str, str]]:
             yield (unit, label, segment), source, target
 
 
-def _annotate(
-    places: Sequence[_Place],
-    segments: Sequence[TranslatedSentence],
-    answers: Iterable[Answer | None],
-    is_1: bool,
-) -> None:
-    """Adds a note to each unit, replacing any from an earlier review, and sets the states according to decisions."""
-    items = zip(places, segments, answers)
-    for unit, of_unit in groupby(items, key=lambda item: item[0][0]):
-        group = list(of_unit)
-        for (_, _, own), segment, _ in group:
-            _set_state(own, segment.decision)
-        if is_1:
-            decision = decision_of(segment for _, segment, _ in group)
-            for element in (unit, unit.find("{*}target")):
-                _set_state(element, decision)
-        for note in unit.xpath(
-            "(. | *)/*[local-name() = 'note'][@from = $own or @id = $own]", own=_OWN
-        ):
-            note.getparent().remove(note)
-        notes = [(label, note_of(segment, answer)) for (_, label, _), segment, answer in group]
-        _add_note(unit, "\n".join(": ".join(filter(None, each)) for each in notes if each[1]), is_1)
-
-
-def _add_note(unit: Any, text: str, is_1: bool) -> None:
-    """Adds a note to a unit, unless it is empty: after the texts in XLIFF 1, among the other notes in XLIFF 2."""
+def _set_note(unit: Any, text: str, is_1: bool) -> None:
+    """Replaces our note of a unit, or removes it if the text is empty. It is after the texts in XLIFF 1, and among the
+    other notes in XLIFF 2."""
 
     def element(name: str, **attributes: str) -> Any:
         return unit.makeelement(re.sub("(trans-)?unit$", name, unit.tag), attributes, unit.nsmap)
 
+    for old in unit.xpath("(. | *)/*[local-name() = 'note'][@from = $own or @id = $own]", own=_OWN):
+        old.getparent().remove(old)
     notes = unit.find("{*}notes")
     if text and is_1:
         note = element("note", **{"from": _OWN}, annotates="target")
