@@ -100,9 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
-    add(
-        "--skip-final", action="store_true", help="skip XLIFF translations that are final or locked"
-    )
+    add("--skip-final", action="store_true", help="skip final or locked translations in XLIFF")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -124,9 +122,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
             flagged = figures["flagged_sentences" if noun == "segment" else "flagged_words"]
             yield f"{flagged} of {_number(total, noun)} flagged ({100 * flagged / max(total, 1):.3g}%)"
     if args.decisions:
-        outdated, others = figures["outdated"], figures["other_files"]
+        outdated = figures["outdated"]
         names = f": {', '.join(outdated)}" if outdated else ""
-        rest = f"; {others} for other files" if others else ""
+        rest = f"; {figures['other_files']} for other files" if figures["other_files"] else ""
         yield f"{_number(figures['decisions'], 'decision')}, {len(outdated)} outdated{names}{rest}"
     for path in paths:
         yield f"wrote {path}"
