@@ -59,8 +59,7 @@ reviewer's decisions. INPUT is one or more of:
 
 The scores come from a quality estimation model (--archive) or from its answers (--answers), one JSON object per line as
 written by `predict`. --annotated FILE writes a copy of INPUT with scores and errors, or a table if FILE ends in .tsv or
-.csv; with several inputs, FILE is a folder. Segments that cannot be scored are
-listed in the report with the reason.
+.csv; with several inputs, FILE is a folder. Segments that cannot be scored are listed in the report with the reason.
 
 --decisions copies a reviewer's decisions, exported from an earlier report, to the annotated copy or to a new report.
 A decision is skipped, and listed as outdated, if its segment's id or text has changed.
@@ -101,9 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
-    add(
-        "--skip-final", action="store_true", help="skip XLIFF translations that are final or locked"
-    )
+    add("--skip-final", action="store_true", help="skip final or locked translations in XLIFF")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -126,9 +123,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
             flagged = figures["flagged_sentences" if noun == "segment" else "flagged_words"]
             yield f"{flagged} of {_number(total, noun)} flagged ({100 * flagged / max(total, 1):.3g}%)"
     if args.decisions:
-        outdated, others = figures["outdated"], figures["other_files"]
+        outdated = figures["outdated"]
         names = f": {', '.join(outdated)}" if outdated else ""
-        rest = f"; {others} for other files" if others else ""
+        rest = f"; {figures['other_files']} for other files" if figures["other_files"] else ""
         yield f"{_number(figures['decisions'], 'decision')}, {len(outdated)} outdated{names}{rest}"
     for path in paths:
         yield f"wrote {path}"
@@ -175,23 +172,17 @@ def review(
 
     `UserError`: an invalid option, or an input, answers or an archive that cannot be used.
     """
+    has_scores = archive is not None or answers is not None
+    of_model = (threshold, overrides or "", batch_size, cuda_device, trust)
     if output is None and annotated is None:
         raise UserError("expected --output or --annotated, got none of them")
-    needs_scores = decisions is None or output is not None
-    if (archive and answers) or (needs_scores and not (archive or answers)):
+    if (archive and answers) or not (has_scores or (decisions and output is None)):
         raise UserError("expected one of --archive and --answers")
-    if archive is None:
-        if (threshold, overrides or "", batch_size, cuda_device, trust) != (
-            None,
-            "",
-            64,
-            -1,
-            False,
-        ):
-            options = "--threshold, --overrides, --batch-size, --cuda-device and --trust"
-            raise UserError(f"{options} are for a model: expected --archive")
-        if answers is None and not checks:
-            raise UserError("--no-checks: expected --archive or --answers")
+    if archive is None and of_model != (None, "", 64, -1, False):
+        options = "--threshold, --overrides, --batch-size, --cuda-device and --trust"
+        raise UserError(f"{options} are for a model: expected --archive")
+    if not has_scores and not checks:
+        raise UserError("--no-checks: expected --archive or --answers")
     if title is not None and output is None:
         raise UserError("--title: expected --output")
     bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
@@ -203,26 +194,25 @@ def review(
     outdated, others = apply_decisions(made, bitexts)
     results: Iterator[Any] = repeat(None, len(segments))
     if archive is not None:
-        model: dict[str, Any] = {
-            **{"trust": trust, "overrides": overrides, "checks": checks},
-            **{"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device},
-        }
+        model: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": checks}
+        model |= {"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device}
         results = _predict(bitexts, archive, model)
     elif answers is not None:
         results = read_answers(answers, segments, checks)
-    rows = array("d")
+    tables: list[numpy.ndarray] = []
     failed: list[str] = []
     kept: list[Answer] = []
     with ExitStack() as stack:  # outputs are written only if it exits without an error
         page = stack.enter_context(writing(Path(output))) if output is not None else None
         for i, bitext in enumerate(bitexts):
+            rows = array("d")
             recorded: Iterable[Any] = _recorded(bitext.segments, results, rows, failed)
             if page:
                 recorded = list(recorded)
                 kept += recorded
             if copies:
                 writers[i](stack.enter_context(writing(Path(copies[i]))), recorded)
-            deque(recorded, maxlen=0)
+            tables.append(numpy.array(rows).reshape(len(bitext.segments), -1))
         deque(results, maxlen=0)  # more answers than segments are an error
         if len(failed) == len(segments):
             raise UserError(f"{failed[0]} (no segment can be scored)")
@@ -233,8 +223,7 @@ def review(
     if failed:
         message = "%d of %d segments have no score, the first one at %s"
         logger.warning(message, len(failed), len(segments), failed[0])
-    table = numpy.array(rows).reshape(len(segments), -1)
-    figures = summary_of(table)
+    figures = summary_of(numpy.concatenate(tables))
     if decisions is not None:
         figures |= {"decisions": len(made), "other_files": len(others)}
         figures["outdated"] = [
@@ -242,10 +231,8 @@ def review(
             for each in outdated
         ]
     if len(bitexts) > 1:
-        ends = numpy.cumsum([len(bitext.segments) for bitext in bitexts])
         figures["files"] = [
-            {"file": bitext.path, **summary_of(part)}
-            for bitext, part in zip(bitexts, numpy.split(table, ends[:-1]))
+            {"file": bitext.path, **summary_of(table)} for bitext, table in zip(bitexts, tables)
         ]
     return figures
 
@@ -291,10 +278,8 @@ def _predict(bitexts: Sequence[Bitext], archive: str, options: dict[str, Any]) -
         raise UserError(f"{archive}: expected a model that tags the words of translations")
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
-        codes = {code for each in bitexts for code in (each.source_language, each.target_language)}
-        codes |= {
-            code for each in segments for code in (each.source_language, each.target_language)
-        }
+        parts: list[Any] = [*bitexts, *segments]
+        codes = {code for each in parts for code in (each.source_language, each.target_language)}
         for code in sorted(filter(None, codes)):
             if base_language(code) not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)

@@ -2,43 +2,30 @@
 
 import argparse
 import json
-import re
 from pathlib import Path
 
 import pytest
-import torch
 
 from allennlp_nef.archives import load_predictor
 from allennlp_nef.cli.review import _name_of, add_arguments, review, run
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.bitext.reading import read_bitexts
 from allennlp_nef.qe.review.decisions import apply_decisions, read_decisions
-from tests.qe import small_qe
 from tests.qe.review.answers import answer as answer_of
+from tests.qe.review.answers import content_of
 
 PAIRS = [("the dog barks", "der  Hund bellt"), ("the house", "das Haus"), ("no translation", "")]
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory):
+@pytest.fixture
+def archive(small_run):
     """The folder of the run of a small quality estimator."""
-    model, _ = small_qe.train()
-    folder = tmp_path_factory.mktemp("qe")
-    model.vocab.save_to_files(str(folder / "vocabulary"))
-    torch.save(model.state_dict(), str(folder / "best.th"))
-    config = {"dataset_reader": {"type": "wmt_word_qe"}, "model": small_qe.MODEL}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    (folder / "meta.json").write_text('{"version": "2.10.1"}', encoding="utf-8")
-    return str(folder)
+    return str(small_run("qe"))
 
 
 @pytest.fixture
 def tsv(write_text):
     return write_text("a.tsv", "".join(f"{source}\t{target}\n" for source, target in PAIRS))
-
-
-def content_of(path):
-    return json.loads(re.search('id="page-data">(.*)</script>', path.read_text("utf-8")).group(1))
 
 
 def command(*arguments):
@@ -52,7 +39,7 @@ def test_a_report_and_a_table_have_what_the_predictor_answers(tsv, archive, tmp_
     (line,) = command(
         tsv, "--archive", archive, "--output", report, "--annotated", annotated, "--json"
     )
-    figures, content = json.loads(line), content_of(report)
+    figures, content = json.loads(line), content_of(report.read_text("utf-8"))
     predictor = load_predictor(archive, name="word_qe")
     answers = [predictor.predict(*pair) for pair in PAIRS[:2]]
     assert (figures["sentences"], figures["scored"], figures["words"]) == (3, 2, 5)
@@ -78,7 +65,7 @@ def test_answers_in_a_file_give_the_same_report(tsv, archive, write_text, tmp_pa
     figures = review([tsv], archive=archive, output=str(reports[0]))
     answers = write_text("answers.jsonl", lines)
     assert review([tsv], answers=answers, output=str(reports[1])) == pytest.approx(figures)
-    contents = [content_of(report) for report in reports]
+    contents = [content_of(report.read_text("utf-8")) for report in reports]
     assert [content.pop("model") for content in contents] == [Path(archive).name, ""]
     assert contents[0] == contents[1]
 
@@ -96,9 +83,12 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
     lines = command(path, "--archive", archive, "--output", report, "--annotated", annotated)
     assert lines[0] == "2 segments, 1 scored"
     assert lines[-2:] == [f"wrote {report}", f"wrote {annotated}"]
-    first, second = content_of(report)["sentences"]
+    first, second = content_of(report.read_text("utf-8"))["sentences"]
     assert (first["name"], first["error"]) == ("unit 1", "empty translation")
-    assert second["source"] == "the house" and content_of(report)["target_language"] == "de"
+    assert (
+        second["source"] == "the house"
+        and content_of(report.read_text("utf-8"))["target_language"] == "de"
+    )
     got = annotated.read_text("utf-8")
     assert got.count("<note") == 1 and "<target>das Haus</target><note " in got
 
@@ -119,25 +109,23 @@ def test_answers_are_used_without_a_model(tsv, write_text, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"answers": "b"},
-        {"output": "x.html"},
-        {"output": "x.html", "archive": "a", "answers": "b"},
-        {"output": "x.html", "answers": "{tsv}"},
-        {"output": "x.html", "answers": "{short}"},
-        {"output": "x.html", "answers": "{errors}"},
-        {"output": "x.html", "answers": "{long}"},
+        *(
+            {"answers": "b"},
+            {"output": "x.html"},
+            {"output": "x.html", "archive": "a", "answers": "b"},
+        ),
+        *(
+            {"output": "x.html", "answers": name}
+            for name in ("{tsv}", "{short}", "{errors}", "{long}")
+        ),
         {"annotated": "x", "answers": "{errors}", "inputs": ["{short}", "{short}"]},
         {"annotated": "x", "answers": "{long}", "inputs": ["{tsv}", "{tsv}"]},
         *(
-            {"output": "x.html", "answers": "{scored}", **changes}
-            for changes in (
-                {"threshold": 0.95},
-                {"overrides": "{}"},
-                {"batch_size": 1},
-                {"cuda_device": 0},
-                {"trust": True},
-                {"skip_final": True},
-            )
+            {"output": "x.html", "answers": "{scored}", name: value}
+            for name, value in {
+                **{"threshold": 0.95, "overrides": "{}", "batch_size": 1, "cuda_device": 0},
+                **{"trust": True, "skip_final": True},
+            }.items()
         ),
         {"annotated": "x.tsv", "answers": "{scored}", "title": "A title"},
         {"annotated": "x.tsv", "decisions": "{none}", "checks": False},
@@ -178,21 +166,14 @@ def test_outputs_replace_neither_inputs_nor_each_other(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"tokens": ["den", "Hund"]},
-        {"tags": ["OK"]},
-        {"bad_probabilities": [1, "0"]},
-        {"threshold": None},
-        {"expected_bad_share": "x"},
-        {"spans": 3},
+        *({"tokens": ["den", "Hund"]}, {"tags": ["OK"]}, {"bad_probabilities": [1, "0"]}),
+        *({"threshold": None}, {"expected_bad_share": "x"}, {"spans": 3}),
         {"spans": [{"start": 0, "end": 3}]},
         {"spans": [{"start": 0, "end": 9, "text": "das Haus", "probability": 1}]},
         {"spans": [{"start": 4, "end": 3, "text": "", "probability": 1}]},
-        {"expected_bad_share": float("nan")},
-        {"alignments": [3]},
-        {"hter": "abc"},
+        *({"expected_bad_share": float("nan")}, {"alignments": [3]}, {"hter": "abc"}),
         *({"tags": 3}, {"tokens": None}, {"source": [1]}, {"tokens": ["das", 3]}, {"checks": [3]}),
-        {"hter": 10**400},
-        {"tags": ["OK", "FOO"]},
+        *({"hter": 10**400}, {"tags": ["OK", "FOO"]}),
         {"spans": [{"start": 0, "end": 3, "text": "das", "probability": 1, "severity": "x\ty"}]},
         {"checks": [{"kind": "number", "start": -5, "end": 3, "message": "a"}]},
     ],
@@ -223,7 +204,7 @@ def test_answers_to_words_get_positions_in_the_text(write_text, tmp_path):
     annotated, report = tmp_path / "out.tsv", tmp_path / "report.html"
     review([tsv], answers=answers, annotated=str(annotated), output=str(report))
     assert annotated.read_text("utf-8").split("\t")[4:6] == ["4", "5"]
-    (item,) = content_of(report)["sentences"]
+    (item,) = content_of(report.read_text("utf-8"))["sentences"]
     assert item["words"] == [[1, 2], [4, 5], [6, 8]]
     assert item["source_words"] == [[0, 3], [5, 10], [11, 13]]
     assert [each[:2] for each in item["checks"]] == [[6, 8]]
@@ -251,15 +232,12 @@ def test_several_files_have_one_report_and_a_line_each(archive, write_text, tmp_
     report, copies = tmp_path / "report.html", tmp_path / "copies"
     lines = command(*inputs, "--archive", archive, "--output", report, "--annotated", copies)
     table = [line.split() for line in lines[0].splitlines()]
-    assert [row[:4] for row in table[1:]] == [
-        [inputs[1], "2", "2", "5"],
-        [inputs[2], "2", "1", "2"],
-    ]
-    names = [item["name"] for item in content_of(report)["sentences"]]
+    expected = [[inputs[1], "2", "2", "5"], [inputs[2], "2", "1", "2"]]
+    assert [row[:4] for row in table[1:]] == expected
+    names = [item["name"] for item in content_of(report.read_text("utf-8"))["sentences"]]
     assert names == ["line 1", "line 2", "line 2", "line 3"]
-    first, second = (
-        (copies / name).read_text("utf-8").splitlines() for name in ("a.mt.tsv", "b.tsv")
-    )
+    texts = [(copies / name).read_text("utf-8") for name in ("a.mt.tsv", "b.tsv")]
+    first, second = map(str.splitlines, texts)
     assert first[2] == second[1] and first[0] == second[0] and second[2].startswith("x\t\t")
     assert float(first[2].split("\t")[3]) > 0
 
@@ -267,10 +245,7 @@ def test_several_files_have_one_report_and_a_line_each(archive, write_text, tmp_
 @pytest.mark.parametrize(
     "name, content",
     [
-        ("a.tsv", b"a\t\n"),
-        ("a.xlf.gz", b"garbage"),
-        ("a.po", b"\xff"),
-        ("a.jsonl", b"[]"),
+        *(("a.tsv", b"a\t\n"), ("a.xlf.gz", b"garbage"), ("a.po", b"\xff"), ("a.jsonl", b"[]")),
         ("a.tmx", None),
     ],
 )
@@ -317,7 +292,7 @@ def test_decisions_return_to_the_file_and_to_a_new_report(
     assert rows[0] == ["", "", "5", "9", "major", "", "reject", "wrong animal"]
     assert rows[1] == [""] * 8 and rows[2][-2:] == ["reject", ""]
     command(tsv, "--archive", archive, "--decisions", decisions, "--output", report)
-    first, second, third = content_of(report)["sentences"]
+    first, second, third = content_of(report.read_text("utf-8"))["sentences"]
     labels = [first["reviewed"]["tags"].get(str(j), tag) for j, tag in enumerate(first["tags"])]
     assert labels == [0, 1, 0] and first["reviewed"]["note"] == "wrong animal"
     assert "reviewed" not in second and third["reviewed"]["decision"] == "reject"
@@ -365,13 +340,8 @@ def test_decisions_are_for_their_files(tmp_path, monkeypatch, files, inputs, exp
 @pytest.mark.parametrize(
     "changes",
     [
-        {"id": 3},
-        {"file": 3},
-        {"decision": ["accept"]},
-        {"decision": "maybe"},
-        {"note": None},
-        {"spans": [{"start": 0, "end": 99}]},
-        {},
+        *({"id": 3}, {"file": 3}, {"decision": ["accept"]}, {"decision": "maybe"}, {"note": None}),
+        *({"spans": [{"start": 0, "end": 99}]}, {}),
     ],
 )
 def test_wrong_decisions_are_errors_with_their_line(tsv, write_text, tmp_path, changes):
@@ -387,7 +357,7 @@ def test_segments_with_findings_of_checks_come_first(archive, write_text, tmp_pa
     report, plain = tmp_path / "a.html", tmp_path / "b.html"
     command(tsv, "--archive", archive, "--output", report)
     command(tsv, "--archive", archive, "--output", plain, "--no-checks")
-    content = content_of(report)
+    content = content_of(report.read_text("utf-8"))
     assert content["order"] == [2, 1, 0]
     assert content["sentences"][1]["checks"] == [[9, 11, "13 is not in the source"]]
-    assert not any(item.get("checks") for item in content_of(plain)["sentences"])
+    assert not any(item.get("checks") for item in content_of(plain.read_text("utf-8"))["sentences"])

@@ -13,11 +13,12 @@ from tests.qe.review.answers import answer, bitext_of
 
 pytestmark = pytest.mark.browser
 HTML = "<b>x</b></script><script>document.title='run'</script> &amp;"
+LINK = {"alignments": [[2, 2]], "source_offsets": [(0, 1), (2, 5), (6, 9)]}
 
 
 SENTENCES = [
     ("the house", "das Haus", answer("das Haus", 0.1, 0.2)),
-    ("a red cup", "eine rote Tasse", answer("eine rote Tasse", 0.1, 0.5, 0.9, alignments=[[2, 2]])),
+    ("a red cup", "eine rote Tasse", answer("eine rote Tasse", 0.1, 0.5, 0.9, **LINK)),
     (HTML, HTML, answer(HTML, 0.3, 0.45)),
     ("he drinks", "الرجل يشرب الشاي", answer("الرجل يشرب الشاي", 0.1, 0.8, 0.2)),
     ("he drinks tea", "他喝茶 😀 。", answer("他喝茶 😀 。", 0.6, 0.1, 0.1)),

@@ -14,12 +14,11 @@ af afrikaans|ar arabic العربية|az azerbaijani azərbaycanca|be belarusian
 bn bengali বাংলা|bs bosnian bosanski|ca catalan català|cs czech čeština česky|cy welsh cymraeg|da danish dansk
 de german deutsch|el greek ελληνικά|en english|eo esperanto|es spanish español castilian castellano|et estonian eesti
 eu basque euskara|fa persian farsi فارسی|fi finnish suomi|fr french français|ga irish gaeilge|gl galician galego
-gu gujarati ગુજરાતી|he hebrew עברית|hi hindi हिन्दी हिंदी|hr croatian hrvatski|hu hungarian magyar
-hy armenian հայերեն|id indonesian indonesia bahasaindonesia|is icelandic íslenska|it italian italiano|ja japanese 日本語
-ka georgian ქართული|kk kazakh қазақша|km khmer ខ្មែរ|kn kannada ಕನ್ನಡ|ko korean 한국어|la latin|lt lithuanian lietuvių
-lv latvian latviešu|mk macedonian македонски|ml malayalam മലയാളം|mn mongolian монгол|mr marathi मराठी
-ms malay melayu bahasamelayu|mt maltese malti|ne nepali नेपाली
-nl dutch nederlands flemish|no norwegian norsk bokmål nynorsk|pa punjabi ਪੰਜਾਬੀ
+gu gujarati ગુજરાતી|he hebrew עברית|hi hindi हिन्दी हिंदी|hr croatian hrvatski|hu hungarian magyar|hy armenian հայերեն
+id indonesian indonesia bahasaindonesia|is icelandic íslenska|it italian italiano|ja japanese 日本語|ka georgian ქართული
+kk kazakh қазақша|km khmer ខ្មែរ|kn kannada ಕನ್ನಡ|ko korean 한국어|la latin|lt lithuanian lietuvių|lv latvian latviešu
+mk macedonian македонски|ml malayalam മലയാളം|mn mongolian монгол|mr marathi मराठी|ms malay melayu bahasamelayu
+mt maltese malti|ne nepali नेपाली|nl dutch nederlands flemish|no norwegian norsk bokmål nynorsk|pa punjabi ਪੰਜਾਬੀ
 pl polish polski|ps pashto پښتو|pt portuguese português|ro romanian română|ru russian русский|si sinhala සිංහල
 sk slovak slovenčina|sl slovenian slovene slovenščina|sq albanian shqip|sr serbian српски srpski|sv swedish svenska
 sw swahili kiswahili|ta tamil தமிழ்|te telugu తెలుగు|th thai ไทย|tl tagalog filipino|tr turkish türkçe

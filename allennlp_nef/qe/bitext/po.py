@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path
-from typing import NamedTuple
 
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.bitext.segments import (
@@ -28,15 +27,6 @@ _CHARSET = re.compile(rb'"[^"\n]*Content-Type:[^"\n]*charset=([\w-]+)')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-class _Entry(NamedTuple):
-    """A message and its translations."""
-
-    start: int
-    """The index of its first line that is not a comment."""
-    texts: dict[str, str]
-    """The texts by keyword, such as `msgid`."""
-
-
 def read_po(path: str) -> Bitext:
     """Reads the messages of a file. Each plural form is a segment; obsolete messages are skipped."""
     content = read_bytes(path)
@@ -52,35 +42,31 @@ def read_po(path: str) -> Bitext:
         raise DataFormatError(f"{path}:1: expected an encoding of PO files, got {encoding}")
     lines = text.split("\n")
     entries = list(_entries(path, lines, encoding))
-    header = entries[0].texts if entries and not entries[0].texts["msgid"] else {}
+    header = entries[0][1] if entries and not entries[0][1]["msgid"] else {}
     language = re.search(r"^Language: *(\S+)", header.get("msgstr", ""), re.M)
     segments: list[TranslatedSentence] = []
-    starts: list[int] = []
-    for number, entry in enumerate(entries[bool(header) :], 1):
-        texts = dict(entry.texts)
-        source = texts.pop("msgid")
-        plural = texts.pop("msgid_plural", source)
-        texts.pop("msgctxt", None)
-        for keyword, target in texts.items():
-            is_one = keyword == "msgstr" or (keyword == "msgstr[0]" and len(texts) > 1)
-            name = f"message {number}{keyword.removeprefix('msgstr')}"
-            text = source if is_one else plural
-            segments.append(make_segment(name, path, entry.start + 1, text, target))
-            starts.append(entry.start)
+    places: list[tuple[int, str]] = []  # the first line and the number of the plural form
+    for number, (start, texts) in enumerate(entries[bool(header) :], 1):
+        source, plural = texts["msgid"], texts.get("msgid_plural", texts["msgid"])
+        targets = {name[6:]: text for name, text in texts.items() if name.startswith("msgstr")}
+        for form, target in targets.items():
+            text = source if form == "" or (form == "[0]" and len(targets) > 1) else plural
+            segments.append(make_segment(f"message {number}{form}", path, start + 1, text, target))
+            places.append((start, form))
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:
         kept: list[str] = []
         copied = 0
-        items = zip(starts, segments, answers)
-        for start, of_message in groupby(items, key=lambda item: item[0]):
+        items = zip(places, segments, answers)
+        for start, of_message in groupby(items, key=lambda item: item[0][0]):
             group = list(of_message)
             kept += (line for line in lines[copied:start] if not line.startswith(_OWN))
             end = "\r" * lines[start].endswith("\r")
             notes = []
-            for _, segment, answer in group:
+            for (_, form), segment, answer in group:
                 if text := note_of(segment, answer):
-                    label = re.sub(r"[^\[]*", "", segment.name, count=1)
-                    notes.append(f"{_OWN}{label}{' ' * bool(label)}{text}{end}".replace("\n", " "))
+                    note = " ".join(filter(None, (form, text.replace("\n", " "))))
+                    notes.append(f"{_OWN}{note}{end}")
             at = next((i for i in range(len(kept), 0, -1) if not kept[i - 1].startswith("#|")), 0)
             kept[at:at] = notes
             decision = decision_of(segment for _, segment, _ in group)
@@ -97,13 +83,12 @@ def _set_fuzzy(lines: list[str], is_fuzzy: bool, end: str) -> None:
     """Adds the flag `fuzzy` to the comments at the end of some lines, or removes it."""
     is_comment = (line.startswith("#") and not line.startswith("#~") for line in reversed(lines))
     start = len(lines) - sum(1 for _ in takewhile(bool, is_comment))
-    comments = [line for line in lines[start:] if not line.startswith("#,")]
-    flags = [
-        flag.strip()
-        for line in lines[start:]
-        if line.startswith("#,")
-        for flag in line[2:].split(",")
-    ]
+    comments, flags = [], []
+    for line in lines[start:]:
+        if line.startswith("#,"):
+            flags += [flag.strip() for flag in line[2:].split(",")]
+        else:
+            comments.append(line)
     if is_fuzzy != ("fuzzy" in flags):
         flags = ["fuzzy"] * is_fuzzy + [flag for flag in flags if flag not in ("", "fuzzy")]
         at = next((i for i, line in enumerate(comments) if line.startswith("#|")), len(comments))
@@ -111,8 +96,11 @@ def _set_fuzzy(lines: list[str], is_fuzzy: bool, end: str) -> None:
         lines[start:] = comments
 
 
-def _entries(path: str, lines: Sequence[str], encoding: str) -> Iterator[_Entry]:
-    """Yields the messages, including the header. Comments and obsolete messages are skipped."""
+def _entries(
+    path: str, lines: Sequence[str], encoding: str
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yields the index of the first line that is not a comment, and the texts by keyword, such as `msgid`, of each
+    message, including the header. Comments and obsolete messages are skipped."""
 
     def unescape(match: re.Match[str]) -> str:
         if match[1]:
@@ -121,7 +109,8 @@ def _entries(path: str, lines: Sequence[str], encoding: str) -> Iterator[_Entry]
         values = [int(code.lstrip("x"), 16 if code[0] == "x" else 8) & 255 for code in codes]
         return bytes(values).decode(encoding, "replace")
 
-    entries: list[_Entry] = []
+    entries: list[tuple[int, dict[str, str]]] = []
+    texts: dict[str, str] = {}
     keyword = ""
     for index, line in enumerate(lines):
         text = line.removeprefix("\ufeff").strip()
@@ -132,16 +121,14 @@ def _entries(path: str, lines: Sequence[str], encoding: str) -> Iterator[_Entry]
             raise DataFormatError(
                 f"{path}:{index + 1}: expected a message of gettext, got {quote(line)}"
             )
-        texts = entries[-1].texts if entries else {}
         keyword = match[1] or keyword
         if match[1] == "msgctxt" or (match[1] == "msgid" and ("msgid" in texts or not texts)):
-            entries.append(_Entry(index, texts := {}))
-        elif match[1] in texts or (match[1] and not entries):
+            texts = {}
+            entries.append((index, texts))
+        elif match[1] in texts or not entries:
             raise DataFormatError(f"{path}:{index + 1}: expected msgid, got {quote(line)}")
         texts[keyword] = texts.get(keyword, "") + _ESCAPE.sub(unescape, match[2])
-    for entry in entries:
-        if "msgid" not in entry.texts or not any(name.startswith("msgstr") for name in entry.texts):
-            raise DataFormatError(
-                f"{path}:{entry.start + 1}: expected msgid and msgstr, got one of them"
-            )
-        yield entry
+    for start, texts in entries:
+        if "msgid" not in texts or not any(name.startswith("msgstr") for name in texts):
+            raise DataFormatError(f"{path}:{start + 1}: expected msgid and msgstr, got one of them")
+        yield start, texts

@@ -12,7 +12,9 @@ from allennlp_nef.qe.bitext.xliff import read_xliff
 
 _TABLES = (".tsv", ".csv")
 _XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff")
-_ENDINGS = (*_XLIFF, ".tmx", ".po", *_TABLES, ".jsonl")
+# Formats in which the languages can be chosen.
+_READERS = {".tmx": read_tmx, **dict.fromkeys(_TABLES, read_table), ".jsonl": read_json_lines}
+_ENDINGS = (*_XLIFF, ".po", *_READERS)
 
 
 def _ending(path: str) -> str:
@@ -56,14 +58,10 @@ def read_bitext(
         bitext = read_text_pair(*paths)
     elif ending in _XLIFF:
         bitext = read_xliff(path, skip_final)
-    elif ending == ".tmx":
-        bitext = read_tmx(path, *languages)
     elif ending == ".po":
         bitext = read_po(path)
-    elif ending in _TABLES:
-        bitext = read_table(path, *languages)
-    elif ending == ".jsonl":
-        bitext = read_json_lines(path, *languages)
+    elif ending in _READERS:
+        bitext = _READERS[ending](path, *languages)
     else:
         raise DataFormatError(f"{path}: expected one of {', '.join(_ENDINGS)}, or two text files")
     if not bitext.segments:

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +69,13 @@ def _columns(
     spoken = [language_of(name) or language_of(key) for name, key in zip(names, keys)]
     if len(names) > 2:  # columns of numbers
         spoken = [None if key in ("id", "no") else code for key, code in zip(keys, spoken)]
-    found: list[int | None] = []
+    found = []
     for known, language in zip((SOURCES, TARGETS), languages):
-        wanted: list[tuple[Sequence[str | None], str]] = [(keys, name) for name in known]
+        places = [keys.index(name) for name in known if name in keys]
         if language:
-            wanted += [(keys, _key(language)), (spoken, base_language(language))]
-        found.append(next((row.index(name) for row, name in wanted if name in row), None))
+            places += [i for i, key in enumerate(keys) if key == _key(language)]
+            places += [i for i, code in enumerate(spoken) if code == base_language(language)]
+        found.append(next(iter(places), None))
     unnamed = [i for i, code in enumerate(spoken) if code and i not in found]
     missing = [language for index, language in zip(found, languages) if index is None]
     are_different = len({spoken[i] for i in unnamed}) == len(unnamed) == len(missing)
@@ -97,7 +98,7 @@ def _check_first_row(place: str, rows: Sequence[Sequence[str]]) -> None:
     Checks that the first of some rows is a sentence, not names of columns.
 
     Warns if one of its cells is a known name, or if they are short while most other rows are not. Raises a
-    `DataFormatError` if they are two languages.
+    `DataFormatError` if they are two languages, or Excel's declaration of the separator.
     """
 
     def is_short(row: Sequence[str]) -> bool:
@@ -108,10 +109,10 @@ def _check_first_row(place: str, rows: Sequence[Sequence[str]]) -> None:
     first, *others = rows
     message = f"{place}: expected a sentence, or columns named {_NAMES}, got {quote(first)}"
     spoken = list(map(language_of, first))
-    if None not in spoken and spoken[0] != spoken[-1]:
+    if first[0].startswith("sep=") or (None not in spoken and spoken[0] != spoken[1]):
         raise DataFormatError(message)
-    known = (*SOURCES, *TARGETS)
-    is_known = any(spoken) or any("_" in cell or _key(cell) in known for cell in first)
+    names = (*SOURCES, *TARGETS)
+    is_known = any(language_of(cell) or "_" in cell or _key(cell) in names for cell in first)
     if is_short(first) and (is_known or 2 * sum(map(is_short, others)) < len(others)):
         logger.warning("%s (scored as a sentence)", message)
 
@@ -124,48 +125,38 @@ def read_table(path: str, source_language: str | None, target_language: str | No
     Scores and decisions of that review stay where there are no new ones.
     """
     languages = (source_language, target_language)
-    sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
-    dialect = {"delimiter": _delimiter(sample, languages)} if _is_csv(path) else _TSV
-    if sample and re.match("sep=.$", sample[0].strip()):
-        raise DataFormatError(
-            f"{path}:1: expected a row, got {quote(sample[0].strip())}: remove this line"
-        )
-    top = list(islice(_full_rows(path, dialect), _SAMPLE))
+    dialect = {"delimiter": _delimiter(path, languages)} if _is_csv(path) else _TSV
+    rows = ((number, cells) for number, cells, _ in _rows(path, dialect) if cells)
+    top = list(islice(rows, _SAMPLE))
     first = tuple(top[0][1]) if top else ()
-    named = _columns(first, languages)
-    left, right = named or (0, 1)
-    width = len(first) if named else 2
-    places: Sequence[int] = ()  # of the columns `ADDED`, if the table has them
-    if named and {*ADDED} <= {*first}:
-        places = [first.index(name) for name in ADDED]
-    elif not named and _is_annotated(first):
-        width = len(first)
-        places = range(2, width)
-    elif len(first) == 2 and not named:
-        _check_first_row(f"{path}:{top[0][0]}", [cells[:2] for _, cells, _ in top])
+    is_header = _columns(first, languages) is not None
+    names = first if is_header else ("source", "target", *(ADDED if _is_annotated(first) else ()))
+    width = len(names)
+    left, right = _columns(names, languages) or (0, 1)
+    places: Sequence[int] = range(width, width + len(ADDED))  # of the columns `ADDED`
+    if {*ADDED} <= {*names}:
+        places = [names.index(name) for name in ADDED]
+    elif not is_header and len(first) == 2:
+        _check_first_row(f"{path}:{top[0][0]}", [cells[:2] for _, cells in top])
     segments = []
-    for number, cells, _ in islice(_full_rows(path, dialect), named is not None, None):
+    for number, cells in chain(top[is_header:], rows):
         if len(cells) != width:
-            expected = f"{width} columns" if named else f"2 columns, or columns named {_NAMES}"
+            expected = f"{width} columns" if is_header else f"2 columns, or columns named {_NAMES}"
             raise DataFormatError(f"{path}:{number}: expected {expected}, got {len(cells)}")
         segments.append(make_segment(f"line {number}", path, number, cells[left], cells[right]))
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:
-        is_header = named is not None
-        indices = places or range(width, width + len(ADDED))
-        waiting = zip(segments, answers)
+        header = [dict(zip(ADDED, ADDED))] * is_header
+        added = chain(header, map(_cells, segments, answers))
         with open_text(draft, path) as file:
             for _, cells, end in _rows(path, dialect):
                 if cells:
-                    cells += [""] * (max(*indices, len(cells) - 1) + 1 - len(cells))
-                    added = {name: cells[index] for name, index in zip(ADDED, indices)}
-                    added |= zip(ADDED, ADDED) if is_header else _cells(*next(waiting))
-                    is_header = False
-                    for name, index in zip(ADDED, indices):
-                        cells[index] = added[name]
+                    cells += [""] * (max(places) + 1 - len(cells))
+                    for name, cell in next(added).items():
+                        cells[places[ADDED.index(name)]] = cell
                 csv.writer(file, lineterminator=end, **dialect).writerow(cells)
 
-    source, target = (language_of(first[index]) if named else None for index in (left, right))
+    source, target = (language_of(names[index]) if is_header else None for index in (left, right))
     return Bitext(segments, source, target, write)
 
 
@@ -173,18 +164,18 @@ def _is_csv(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(".csv")
 
 
-def _delimiter(sample: Sequence[str], languages: tuple[str | None, str | None]) -> str:
+def _delimiter(path: str, languages: tuple[str | None, str | None]) -> str:
     """Detects a `.csv` delimiter: the one that gives known names, else two columns, else rows of equal length."""
+    sample = [line for _, line in islice(read_lines(path, keepends=True), _SAMPLE)]
 
-    def rank(delimiter: str) -> tuple[bool, bool, bool]:
+    def rank(delimiter: str) -> tuple[bool, ...]:
         try:
-            rows = [row for row in csv.reader(sample, delimiter=delimiter) if row]
+            rows = list(filter(None, csv.reader(sample, delimiter=delimiter)))
         except csv.Error:
-            return False, False, False
-        if len(sample) == _SAMPLE:
-            del rows[-1]  # it may be incomplete
-        widths = {len(row) for row in rows}
-        is_named = bool(rows) and _columns(tuple(rows[0]), languages) is not None
+            return ()
+        # The last row of a sample may be incomplete.
+        widths = {len(row) for row in (rows[:-1] if len(sample) == _SAMPLE else rows)}
+        is_named = _columns(next(map(tuple, rows), ()), languages) is not None
         return is_named, widths == {2}, len(widths) == 1 and widths != {1}
 
     return max(",;", key=rank)
@@ -210,11 +201,6 @@ def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str], 
         raise DataFormatError(f"{path}:{number}: {error}") from None
 
 
-def _full_rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str], str]]:
-    """Yields the rows that are not blank."""
-    return (row for row in _rows(path, dialect) if row[1])
-
-
 def _is_annotated(cells: Sequence[str]) -> bool:
     """Returns whether the first row of a table without names has two columns followed by a review's columns."""
     ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t(accept|reject)?\t.*"
@@ -224,10 +210,10 @@ def _is_annotated(cells: Sequence[str]) -> bool:
 def _values(segment: TranslatedSentence, answer: Answer | None) -> dict[str, Any]:
     """Returns the values of the columns in `ADDED` that are known: lists in error columns, None in empty cells."""
     values: dict[str, Any] = {}
-    spans = errors_of(segment, answer)
     if answer is not None:
         values = dict.fromkeys(ADDED[:6])
         values |= {name: round(answer[name], 4) for name in ADDED[:2] if name in answer}
+    spans = errors_of(segment, answer)
     if spans is not None:
         values |= {
             "start_ids": [span["start"] for span in spans],
@@ -244,15 +230,14 @@ def _cells(segment: TranslatedSentence, answer: Answer | None) -> dict[str, str]
     """Returns the cells of the columns in `ADDED` that are known."""
 
     def cell(value: Any) -> str:
-        if isinstance(value, list):
-            return " ".join(map(cell, value))
         return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
     without_errors = {"start_ids": "-1", "end_ids": "-1", "errors": "no-error"}
-    values = _values(segment, answer)
     return {
-        name: without_errors.get(name, "") if value == [] else cell(value)
-        for name, value in values.items()
+        name: " ".join(map(cell, value)) or without_errors.get(name, "")
+        if isinstance(value, list)
+        else cell(value)
+        for name, value in _values(segment, answer).items()
     }
 
 
@@ -261,15 +246,13 @@ def write_table(
 ) -> None:
     """Writes segments and their scores as a table with a header. In a `.tsv` file, tabs and newlines become spaces."""
     is_csv = _is_csv(draft.name)
-    dialect = {} if is_csv else _TSV
     with open_text(draft) as file:
-        writer = csv.writer(file, lineterminator="\n", **dialect)
+        writer = csv.writer(file, lineterminator="\n", **({} if is_csv else _TSV))
         writer.writerow(["source", "target", *ADDED])
         for segment, answer in zip(segments, answers):
-            texts = list(segment.texts)
-            cells = texts if is_csv else [re.sub("[\t\r\n]", " ", text) for text in texts]
+            texts = [text if is_csv else re.sub("[\t\r\n]", " ", text) for text in segment.texts]
             added = _cells(segment, answer)
-            writer.writerow([*cells, *(added.get(name, "") for name in ADDED)])
+            writer.writerow([*texts, *(added.get(name, "") for name in ADDED)])
 
 
 def read_json_lines(path: str, source_language: str | None, target_language: str | None) -> Bitext:

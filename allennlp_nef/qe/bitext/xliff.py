@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +12,25 @@ from allennlp_nef.qe.bitext.segments import Answer, Bitext, decision_of, make_se
 from allennlp_nef.qe.bitext.xml import parse, text_of, write_xml
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
-_FINAL = ("final", "signed-off")  # states of translations that should not change
 _OWN = "allennlp_nef"  # `from` or `id` of our notes
-# The attributes that a decision sets: on a target in XLIFF 1.2, on a segment in XLIFF 2.
-_STATES_1 = {"accept": {"state": "signed-off"}, "reject": {"state": "needs-translation"}}
-_STATES_2 = {
-    "accept": {"state": "reviewed"},
-    "reject": {"state": "initial", "subState": f"{_OWN}:rejected"},
-}
-
-# The attributes in which tools keep states: patterns of their names, and the values of accepted, rejected, final ones.
-_TOOL_STATES = (
-    ("conf", "ApprovedSignOff", "RejectedSignOff", ("ApprovedTranslation", "ApprovedSignOff")),
-    (r"\{MQXliff\}status", "Proofread", "Rejected", ("Proofread",)),
-    (r"\{.*/mxlf/.*\}confirmed", "1", "0", ()),  # Phrase: confirmed translations can be reviewed
-)
-_LOCKED = {"true": "false", "locked": ""}  # values of `locked`, and what unlocks
-
-_Place = tuple[Any, str, Any, Any]
+_PHRASE = "{http://www.memsource.com/mxlf/2.0}"
+# The elements and attributes with states, and the values of accepted, rejected and final translations. Unlike those of
+# XLIFF and Trados, the attributes of memoQ and Phrase are not added. Confirmed translations of Phrase can be reviewed.
+_STATES: tuple[tuple[str, str, str | None, str, tuple[str, ...]], ...] = (
+    ("trans-unit", "approved", "yes", "no", ("yes",)),
+    ("target", "state", "signed-off", "needs-translation", ("final", "signed-off")),
+    ("segment", "state", "reviewed", "initial", ("final",)),
+    ("seg", "conf", "ApprovedSignOff", "RejectedSignOff", ("ApprovedTranslation", "ApprovedSignOff")),
+    ("seg", "locked", None, "false", ("true",)),
+    ("trans-unit", "{MQXliff}status", "Proofread", "Rejected", ("Proofread",)),
+    ("trans-unit", "{MQXliff}locked", None, "", ("locked", "true")),
+    ("trans-unit", f"{_PHRASE}confirmed", "1", "0", ()),
+    ("trans-unit", f"{_PHRASE}locked", None, "false", ("true",)),
+)  # fmt: skip
+_Place = tuple[Any, str, Any]
 """
-A segment in its file: the unit, the name of the segment in the unit ("" if there is only one), and the elements with
-its state and with that of a tool. These are a target, or in XLIFF 2 a segment, and the unit, or in SDLXLIFF a `seg`.
+A segment in its file: the unit, the name of the segment in the unit ("" if there is only one), and the element with
+its own state, a `segment` of XLIFF 2 or a `seg` of SDLXLIFF, or None.
 """
 
 
@@ -52,9 +50,11 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
     for number, file in enumerate(files, 1):
         original = re.split(r"[/\\]", file.get("original", ""))[-1] or f"file {number}"
         document = original if len(files) > 1 else ""
-        languages = _languages(file) if len(files) > 1 else (None, None)
-        for place, source, target, is_final in (_pairs_1 if is_1 else _pairs_2)(file):
-            unit, label, *_ = place
+        languages = _languages(file) if len(files) > 1 else {}
+        for place, source, target in (_pairs_1 if is_1 else _pairs_2)(file):
+            unit, label, own = place
+            states = map(_states, (unit, unit.find("{*}target"), own))
+            is_final = any(is_final for *_, is_final in chain(*states))
             translate = unit.xpath("string(ancestor-or-self::*[@translate][1]/@translate)")
             if translate == "no" or (skip_final and is_final):
                 continue
@@ -62,68 +62,61 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
             names[name] += 1
             name += f" (number {names[name]})" * (names[name] > 1) + " (final)" * is_final
             places.append(place)
-            segments.append(
-                make_segment(
-                    *(name, path, unit.sourceline, source, target),
-                    source_language=languages[0],
-                    target_language=languages[1],
-                    document=document,
-                )
-            )
+            fields = {"document": document, **languages}
+            segments.append(make_segment(name, path, unit.sourceline, source, target, **fields))
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:
-        _annotate(places, segments, answers, is_1)
+        items = zip(places, segments, answers)
+        for unit, of_unit in groupby(items, key=lambda item: item[0][0]):
+            group = list(of_unit)
+            for (_, _, own), segment, _ in group:
+                _set_state(own, segment.decision)
+            decision = decision_of(segment for _, segment, _ in group)
+            for element in (unit, unit.find("{*}target")):
+                _set_state(element, decision)
+            notes = [(label, note_of(segment, answer)) for (_, label, _), segment, answer in group]
+            text = "\n".join(": ".join(filter(None, each)) for each in notes if each[1])
+            _set_note(unit, text, is_1)
         write_xml(path, tree, draft)
 
-    return Bitext(segments, *_languages(files[0]), write=write)
+    return Bitext(segments, **_languages(files[0]), write=write)
 
 
-def _languages(file: Any) -> tuple[str | None, str | None]:
+def _languages(file: Any) -> dict[str, Any]:
     """Returns the languages of a `file` element, or in XLIFF 2 of its root."""
     head = {**file.getroottree().getroot().attrib, **file.attrib}
-    return (
-        head.get("source-language", head.get("srcLang")),
-        head.get("target-language", head.get("trgLang")),
-    )
+    return {
+        "source_language": head.get("source-language", head.get("srcLang")),
+        "target_language": head.get("target-language", head.get("trgLang")),
+    }
 
 
-def _pairs_1(file: Any) -> Iterator[tuple[_Place, str, str, bool]]:
+def _pairs_1(file: Any) -> Iterator[tuple[_Place, str, str]]:
     """
-    Yields the place, source and target of each segment in a file of XLIFF 1, and whether it is final.
+    Yields the place, source and target of each segment in a file of XLIFF 1.
 
     Segments are paired by their `mid`, in the order of the source. A unit is one pair if it is not segmented, if part
     of its translation is outside any segment, or if a `mid` is missing or repeated.
     """
-    tags = file.iterfind(".//{*}tag-defs/{*}tag")  # of SDLXLIFF
-    contents = {tag.get("id"): "".join(tag.itertext()) for tag in tags}
+    contents = _contents(file, "{*}tag-defs/{*}tag")  # of SDLXLIFF
     for unit in file.iter("{*}trans-unit"):
-        source, segmented, target = (
-            unit.find("{*}" + x) for x in ("source", "seg-source", "target")
-        )
-        state = "" if target is None else target.get("state")
-        is_final = state in _FINAL or unit.get("approved") == "yes"
-        own = {each.get("id"): each for each in unit.iterfind("{*}seg-defs/{*}seg")}
+        names = ("{*}source", "{*}seg-source", "{*}target")
+        source, segmented, target = map(unit.find, names)
+        states = {each.get("id"): each for each in unit.iterfind("{*}seg-defs/{*}seg")}
         sources, targets = (_segments_by_mid(side, contents) for side in (segmented, target))
         whole = text_of(target, contents)
         if sources and "".join("".join(targets.values()).split()) == "".join(whole.split()):
             for mid in {**sources, **targets}:
-                tool = own.get(mid, unit)
-                place = unit, f"segment {mid}", target, tool
-                texts = sources.get(mid, ""), targets.get(mid, "")
-                yield place, *texts, is_final or _is_final(tool)
+                place = unit, f"segment {mid}", states.get(mid)
+                yield place, sources.get(mid, ""), targets.get(mid, "")
         else:
-            place = unit, "", target, unit
-            yield place, text_of(source, contents), whole, is_final or _is_final(unit)
+            yield (unit, "", None), text_of(source, contents), whole
 
 
-def _is_final(tool: Any) -> bool:
-    """Returns whether a tool's state says that a translation is locked or final."""
-    return any(
-        value in _LOCKED
-        if name.rpartition("}")[2] == "locked"
-        else any(value in final and re.fullmatch(key, name) for key, *_, final in _TOOL_STATES)
-        for name, value in tool.attrib.items()
-    )
+def _contents(element: Any, name: str) -> dict[str, str]:
+    """Returns the contents of codes that are stored in elements with this name, by their ids."""
+    found = element.iterfind(f".//{name}")
+    return {each.get("id"): "".join(each.itertext()) for each in found}
 
 
 def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str]:
@@ -136,91 +129,65 @@ def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str
     return {} if None in texts or len(texts) < len(marks) else texts
 
 
-def _pairs_2(file: Any) -> Iterator[tuple[_Place, str, str, bool]]:
-    """
-    Yields the place, source and target of each segment in a file of XLIFF 2, and whether it is final. The `order` of
-    targets and `ignorable` text are ignored.
-    """
+def _pairs_2(file: Any) -> Iterator[tuple[_Place, str, str]]:
+    """Yields the place, source and target of each segment in a file of XLIFF 2. The `order` of targets and `ignorable`
+    text are ignored."""
     for unit in file.iter("{*}unit"):
-        data = unit.iterfind("{*}originalData/{*}data")
-        contents = {each.get("id"): "".join(each.itertext()) for each in data}
+        contents = _contents(unit, "{*}originalData/{*}data")
         segments = unit.findall("{*}segment")
         for number, segment in enumerate(segments, 1):
             label = f"segment {segment.get('id', number)}" if len(segments) > 1 else ""
-            source, target = (
-                text_of(segment.find("{*}" + side), contents) for side in ("source", "target")
-            )
-            place = unit, label, segment, unit
-            yield place, source, target, segment.get("state") in _FINAL
+            sides = (segment.find("{*}source"), segment.find("{*}target"))
+            source, target = (text_of(side, contents) for side in sides)
+            yield (unit, label, segment), source, target
 
 
-def _annotate(
-    places: Sequence[_Place],
-    segments: Sequence[TranslatedSentence],
-    answers: Iterable[Answer | None],
-    is_1: bool,
-) -> None:
-    """Adds a note to each unit, replacing any from an earlier review, and sets the states according to decisions."""
-    if is_1:
-        own = {"from": _OWN, "annotates": "target"}
-    else:
-        own = {"id": _OWN, "category": "quality-estimation", "appliesTo": "target"}
-    items = zip(places, segments, answers)
-    for unit, of_unit in groupby(items, key=lambda item: item[0][0]):
-        group = list(of_unit)
-        lines = [
-            ": ".join(filter(None, (label, text)))
-            for (_, label, *_), segment, answer in group
-            if (text := note_of(segment, answer))
-        ]
-        for holder, parts in groupby(group, key=lambda item: item[0][2]):
-            _set_state(unit, holder, decision_of(item[1] for item in parts), is_1)
-        for tool, parts in groupby(group, key=lambda item: item[0][3]):
-            _set_tool_state(tool, decision_of(item[1] for item in parts))
-        for note in unit.findall("{*}note") if is_1 else unit.findall("{*}notes/{*}note"):
-            if _OWN in (note.get("from"), note.get("id")):
-                note.getparent().remove(note)
-        notes = unit.find("{*}notes")
-        if lines:
-            namespace = unit.tag.removesuffix("unit").removesuffix("trans-")
-            note = unit.makeelement(f"{namespace}note", own, unit.nsmap)
-            note.text = "\n".join(lines)
-            if is_1:
-                texts = list(unit.iterchildren("{*}source", "{*}seg-source", "{*}target"))
-                note.tail = texts[-1].tail if texts else unit.text
-                unit.insert(unit.index(texts[-1]) + 1 if texts else 0, note)
-            else:
-                if notes is None:  # before the data and the segments
-                    notes = unit.makeelement(f"{namespace}notes", nsmap=unit.nsmap)
-                    notes.tail = unit.text
-                    following = ("originalData", "segment", "ignorable")
-                    first = next(unit.iterchildren(*("{*}" + name for name in following)))
-                    unit.insert(unit.index(first), notes)
-                notes.append(note)
-        elif notes is not None and not len(notes):
-            unit.remove(notes)  # XLIFF 2 allows no empty notes
+def _set_note(unit: Any, text: str, is_1: bool) -> None:
+    """Replaces our note of a unit, or removes it if the text is empty. It is after the texts in XLIFF 1, and among the
+    other notes in XLIFF 2."""
+
+    def element(name: str, **attributes: str) -> Any:
+        return unit.makeelement(re.sub("(trans-)?unit$", name, unit.tag), attributes, unit.nsmap)
+
+    for old in unit.xpath("(. | *)/*[local-name() = 'note'][@from = $own or @id = $own]", own=_OWN):
+        old.getparent().remove(old)
+    notes = unit.find("{*}notes")
+    if text and is_1:
+        note = element("note", **{"from": _OWN}, annotates="target")
+        texts = list(unit.iterchildren("{*}source", "{*}seg-source", "{*}target"))
+        note.text, note.tail = text, texts[-1].tail if texts else unit.text
+        unit.insert(unit.index(texts[-1]) + 1 if texts else 0, note)
+    elif text:
+        if notes is None:  # before the data and the segments
+            notes = element("notes")
+            notes.tail = unit.text
+            first = next(unit.iterchildren("{*}originalData", "{*}segment", "{*}ignorable"))
+            unit.insert(unit.index(first), notes)
+        notes.append(element("note", id=_OWN, category="quality-estimation", appliesTo="target"))
+        notes[-1].text = text
+    elif notes is not None and not len(notes):
+        unit.remove(notes)  # XLIFF 2 allows no empty notes
 
 
-def _set_state(unit: Any, holder: Any, decision: str | None, is_1: bool) -> None:
-    """Sets the state of a unit's target or segment; see `decision_of`."""
-    if decision is None:
-        return
-    if is_1:
-        unit.set("approved", "yes" if decision == "accept" else "no")
-    if holder is not None and (decision == "reject" or holder.get("state") not in _FINAL):
-        holder.attrib.pop("state-qualifier" if is_1 else "subState", None)
-        holder.attrib.update((_STATES_1 if is_1 else _STATES_2)[decision])
+def _states(element: Any) -> list[tuple[str, str | None, str, bool]]:
+    """Returns the attributes with the state of an element, or of None: their names, their values for accepted and
+    rejected translations, and whether their own is final."""
+    if element is None:
+        return []
+    return [
+        (name, accepted, rejected, element.get(name) in final)
+        for tag, name, accepted, rejected, final in _STATES
+        if tag == element.tag.rpartition("}")[2]
+        and (name in ("approved", "state", "conf") or name in element.attrib)
+    ]
 
 
-def _set_tool_state(tool: Any, decision: str | None) -> None:
-    """Sets the state that a tool keeps; rejected translations are unlocked."""
-    if decision is None:
-        return
-    if tool.tag.endswith("}seg"):
-        tool.set("conf", tool.get("conf", ""))
-    for name, value in tool.attrib.items():
-        for key, accepted, rejected, _ in _TOOL_STATES:
-            if re.fullmatch(key, name):
-                tool.set(name, accepted if decision == "accept" else rejected)
-        if name.rpartition("}")[2] == "locked" and value in _LOCKED and decision == "reject":
-            tool.set(name, _LOCKED[value])
+def _set_state(element: Any, decision: str | None) -> None:
+    """Sets the state of an element, or of None; see `decision_of`. Accepted translations stay final or locked."""
+    for name, accepted, rejected, is_final in _states(element) if decision else ():
+        if decision == "reject" or not (is_final or accepted is None):
+            for detail in ("state-qualifier", "subState") if name == "state" else ():
+                element.attrib.pop(detail, None)
+            element.set(name, rejected if decision == "reject" else accepted)
+    if decision == "reject" and element is not None and element.tag.endswith("segment"):
+        element.set("subState", f"{_OWN}:rejected")

@@ -4,6 +4,7 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping
 from io import BytesIO
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ _BREAK_CONTENT = re.compile(
 )
 # Everything before the root element.
 _NEARBY = 30  # lines
-_PROLOG = re.compile(r"\ufeff?(\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)*", re.S)
+_PROLOG = re.compile(r"\A\ufeff?(\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)*", re.S)
 
 
 def parse(path: str) -> Any:
@@ -37,17 +38,14 @@ def parse(path: str) -> Any:
     options = {"resolve_entities": False, "no_network": True, "strip_cdata": False}
     try:
         # The prolog can declare entities, so it is read with lxml's default limits.
-        head = etree.XMLPullParser(events=("start",), **options)
-        blocks = (content[start : start + 2**16] for start in range(0, len(content), 2**16))
-        while not (events := list(head.read_events())) and (block := next(blocks, b"")):
-            head.feed(block)
-        dtd = events[0][1].getroottree().docinfo.internalDTD if events else None
+        _, root = next(etree.iterparse(BytesIO(content), events=("start",), **options))
+        dtd = root.getroottree().docinfo.internalDTD
         for entity in dtd.iterentities() if dtd is not None else ():
             line = content[: max(0, content.find(b"<!ENTITY"))].count(b"\n") + 1
             raise DataFormatError(f"{path}:{line}: expected no entities, got {quote(entity.name)}")
         tree = etree.parse(BytesIO(content), etree.XMLParser(huge_tree=True, **options))
     except etree.XMLSyntaxError as error:
-        raise DataFormatError(f"{path}:{error.lineno}: expected XML ({error.msg})") from None
+        raise DataFormatError(f"{path}:{error.lineno or 1}: expected XML ({error.msg})") from None
     except OSError as error:  # bytes that are invalid in the encoding
         raise DataFormatError(f"{path}: expected XML ({error})") from None
     for entity in tree.iter(etree.Entity):
@@ -64,13 +62,11 @@ def write_xml(path: str, tree: Any, draft: Path) -> None:
     marked = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
     encoding = marked.get(content[:2], tree.docinfo.encoding or "utf-8")
     original = content.decode(encoding)
-    serialized = etree.tostring(tree, encoding="unicode")
-    prolog, written = (
-        match[0] if (match := _PROLOG.match(each)) else "" for each in (original, serialized)
-    )
-    old = original[len(prolog) :].rstrip()
-    new = _with_ends_of(old, serialized[len(written) :].rstrip())
-    text = prolog + new + original[len(prolog) + len(old) :]
+    body = _PROLOG.sub("", original)
+    old = body.rstrip()
+    new = _PROLOG.sub("", etree.tostring(tree, encoding="unicode")).rstrip()
+    prolog, end = original.removesuffix(body), body[len(old) :]
+    text = prolog + _with_ends_of(old, new) + end
     write_bytes(draft, text.encode(encoding, "xmlcharrefreplace"))
 
 
@@ -83,22 +79,18 @@ def _with_ends_of(old: str, new: str) -> str:
     """
     pieces = re.split("(\r\n?|\n)", old)
     lines, ends = pieces[::2], pieces[1::2] or ["\n"]
-    numbers: list[int] = []  # the number in the earlier version, by line
-    start = changed = 0
     new_lines = new.split("\n")
+    numbers, start = [-1], 0  # the number in the earlier version, by line
     for line in new_lines:
         nearby = lines[start : start + _NEARBY]
         if line in nearby:
-            stop = start + nearby.index(line)
-            numbers += [*(min(start + i, stop) for i in range(changed)), stop]
-            start, changed = stop + 1, 0
+            start += nearby.index(line) + 1
+            numbers.append(start - 1)
         else:
-            changed += 1
-    numbers += range(start, start + changed)
-    parts = [
-        line + ends[min(number, len(ends) - 1)] for line, number in zip(new_lines, numbers[:-1])
-    ]
-    return "".join([*parts, new_lines[-1]])
+            numbers.append(numbers[-1] + 1)
+    numbers = list(accumulate(reversed(numbers[1:]), min))[::-1]  # added lines replace none
+    parts = (line + ends[min(i, len(ends) - 1)] for line, i in zip(new_lines, numbers[:-1]))
+    return "".join(parts) + new_lines[-1]
 
 
 def text_of(element: Any, contents: Mapping[str, str] | None = None) -> str:

@@ -1,6 +1,7 @@
 """Reads the answers of `predict` for the segments of bitexts."""
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from allennlp_nef.data.files import read_objects
 from allennlp_nef.data.sentence import find_words
@@ -32,11 +33,11 @@ def read_answers(
 
     `DataFormatError`: a line is not an answer about its segment, or there are more or fewer than segments.
     """
-    answers = read_objects(path)
-    for count, segment in enumerate(segments):
-        number, answer = next(answers, (0, None))
-        if answer is None:
-            raise DataFormatError(f"{path}: expected {len(segments)} answers, got {count}")
+    for count, (segment, item) in enumerate(zip_longest(segments, read_objects(path))):
+        if segment is None or item is None:
+            got = count if item is None else "more"
+            raise DataFormatError(f"{path}: expected {len(segments)} answers, got {got}")
+        number, answer = item
         if segment.error or "error" in answer:
             yield {"error": segment.error or str(answer["error"])}
             continue
@@ -45,13 +46,9 @@ def read_answers(
             placed = _placed(segment, answer if checks else {**answer, "checks": []})
             row_of(placed), item_of(segment, placed, (OK, BAD, *SEVERITIES))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            expected = f"an answer of `predict` for {segment.place}"
-            raise DataFormatError(
-                f"{path}:{number}: expected {expected} ({describe(error)})"
-            ) from None
+            expected = f"an answer of `predict` for {segment.place} ({describe(error)})"
+            raise DataFormatError(f"{path}:{number}: expected {expected}") from None
         yield placed
-    for number, _ in answers:
-        raise DataFormatError(f"{path}:{number}: expected {len(segments)} answers, got more")
 
 
 def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
@@ -66,17 +63,15 @@ def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
     # An <EOS> that the model added represents text that is missing at the end.
     number = len(tokens) - (tokens[-1:] == [EOS] and not target.endswith(EOS))
     offsets = [*find_words(target, tokens[:number]), *[(len(target),) * 2] * (len(tokens) - number)]
-    places = {
-        "offsets": offsets,
-        "source_offsets": find_words(source, answer.get("source") or source.split()),
-    }
+    sources = find_words(source, answer.get("source") or source.split())
+    placed = {**answer, "offsets": offsets, "source_offsets": sources}
     length = len(target if "offsets" in answer else " ".join(tokens))
     for each in (*answer["spans"], *answer.get("checks", ())):
         SEVERITIES.index(each.get("severity", SEVERITIES[0]))
         if not 0 <= each["start"] <= each["end"] <= length:
             raise ValueError(f"a span from {each['start']} to {each['end']} of {length} characters")
-    if "offsets" in answer:
-        return {**answer, **places}
-    spans = join_bad_words(target, offsets, tags, bad)
-    findings = check(source, target) if answer.get("checks") else []
-    return {**answer, **places, "spans": spans, "checks": [each._asdict() for each in findings]}
+    if "offsets" not in answer:
+        findings = check(source, target) if answer.get("checks") else []
+        placed["spans"] = join_bad_words(target, offsets, tags, bad)
+        placed["checks"] = [each._asdict() for each in findings]
+    return placed

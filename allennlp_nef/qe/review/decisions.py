@@ -18,8 +18,6 @@ from allennlp_nef.qe.bitext.segments import Bitext
 from allennlp_nef.qe.span_files import segment_of
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
-DECISIONS = ("accept", "reject")
-
 
 def read_decisions(path: str) -> list[TranslatedSentence]:
     """
@@ -43,13 +41,13 @@ def read_decisions(path: str) -> list[TranslatedSentence]:
 
 def _decision_of(value: dict[str, Any]) -> TranslatedSentence:
     """Returns the decision in a JSON object. Raises `ValueError`."""
-    file, name, note = (value.get(field, "") for field in ("file", "id", "note"))
+    texts = [value.get(field, "") for field in ("file", "id", "note")]
     decision = value.get("decision")
-    if not all(isinstance(text, str) for text in (file, name, note)) or not (
-        decision is None or decision in DECISIONS
-    ):
+    is_known = decision in (None, "accept", "reject")
+    if not (is_known and all(isinstance(text, str) for text in texts)):
         expected = "an object with file, id, decision (accept, reject or null) and note"
         raise ValueError(f"expected {expected}, got {quote(value)}")
+    file, name, note = texts
     segment = segment_of(value)
     segment.target.path, segment.name = file, _id_of(name)
     segment.decision, segment.note = decision, " ".join(note.split())

@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from allennlp_nef.data.sentence import find_words
 from allennlp_nef.pages.document import document_of
 from allennlp_nef.qe.answers import risk_of
 from allennlp_nef.qe.bitext.segments import UNKNOWN_SEVERITY, Answer, Bitext, is_reviewed
@@ -37,12 +36,10 @@ def report_page(
     severities = SEVERITIES if tags & {*SEVERITIES} else ()
     labels = [OK, *([BAD] if BAD in tags or not severities else []), *severities]
     thresholds = {(each["threshold"], each.get("threshold_from", "model")) for each in scored}
-    languages = {
-        name: {getattr(bitext, name) for bitext in bitexts}
-        for name in ("source_language", "target_language")
-    }
-    # The languages of the page: those of all files.
-    shared = {name: codes.pop() if len(codes) == 1 else None for name, codes in languages.items()}
+    shared = {}  # the languages of the page: those of all files
+    for name in ("source_language", "target_language"):
+        codes = {getattr(bitext, name) for bitext in bitexts}
+        shared[name] = codes.pop() if len(codes) == 1 else None
     items = []
     waiting = iter(answers)
     for number, bitext in enumerate(bitexts):
@@ -88,9 +85,6 @@ def item_of(segment: TranslatedSentence, answer: Answer, labels: Sequence[str]) 
     if "error" in answer:
         return {**item, "error": answer["error"]}
     words = answer["offsets"]
-    sources = answer.get("source_offsets")
-    if sources is None:
-        sources = find_words(source, answer.get("source") or source.split())
     tags = [labels.index(tag) for tag in answer["tags"]]
     bad = [round(p, 4) for p in answer["bad_probabilities"]]
     if not len(words) == len(tags) == len(bad):
@@ -107,7 +101,7 @@ def item_of(segment: TranslatedSentence, answer: Answer, labels: Sequence[str]) 
         **{name: round(answer[name], 4) for name in SCORES if name in answer},
         "risk": round(risk_of(answer), 4),
         "words": words,
-        "source_words": sources,
+        "source_words": answer["source_offsets"],
         "links": [[i, j] for i, j in answer["alignments"]],
         "bad": bad,
         "tags": tags,

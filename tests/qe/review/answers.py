@@ -1,5 +1,8 @@
 """Answers of quality estimation, as the report gets them."""
 
+import json
+import re
+
 from allennlp_nef.data.sentence import find_words
 from allennlp_nef.qe.bitext.segments import Bitext, make_segment
 
@@ -16,6 +19,7 @@ def answer(target, *bad, **fields):
     return {
         "tokens": words,
         "offsets": find_words(target, words),
+        "source_offsets": [],
         "tags": ["BAD" if p >= 0.4 else "OK" for p in bad],
         "bad_probabilities": list(bad),
         "expected_bad_share": sum(bad) / len(bad),
@@ -23,3 +27,8 @@ def answer(target, *bad, **fields):
         "alignments": [],
         **fields,
     }
+
+
+def content_of(page):
+    """The data in the text of a report."""
+    return json.loads(re.search('id="page-data">(.*)</script>', page)[1])

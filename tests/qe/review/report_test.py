@@ -1,28 +1,19 @@
 """The report for reviewers: the data in its page, and its numbers."""
 
-import json
-import re
-
 from allennlp_nef.qe.review.report import report_page
-from tests.qe.review.answers import answer, bitext_of
+from tests.qe.review.answers import answer, bitext_of, content_of
 
 
-def content_of(*items, title="A title"):
+def report(*items, title="A title"):
     """The data in the page of sources, translations and answers."""
     bitext = bitext_of(*((source, target) for source, target, _ in items))
-    page = report_page(title, [bitext], [each for *_, each in items])
-    return json.loads(re.search('id="page-data">(.*)</script>', page).group(1))
+    return content_of(report_page(title, [bitext], [each for *_, each in items]))
 
 
 def test_the_page_has_the_words_of_both_sides_at_their_places():
-    fields = {"alignments": [[0, 0], [1, 1]], "source": ["the", "house"]}
-    content = content_of(
-        (
-            "the  house",
-            " das Haus.",
-            answer("das Haus .", 0.1, 0.7, 0.2, offsets=[(1, 4), (5, 9), (9, 10)], **fields),
-        )
-    )
+    fields = {"alignments": [[0, 0], [1, 1]], "source_offsets": [(0, 3), (5, 10)]}
+    fields["offsets"] = [(1, 4), (5, 9), (9, 10)]
+    content = report(("the  house", " das Haus.", answer("das Haus .", 0.1, 0.7, 0.2, **fields)))
     (item,) = content.pop("sentences")
     assert item["words"] == [[1, 4], [5, 9], [9, 10]] and item["source_words"] == [[0, 3], [5, 10]]
     assert item["links"] == [[0, 0], [1, 1]]
@@ -33,43 +24,38 @@ def test_the_page_has_the_words_of_both_sides_at_their_places():
 
 
 def test_words_that_an_answer_does_not_have():
-    # The words of the source stand between blanks; an <EOS> of the model is an empty word at the end.
-    (item,) = content_of(("the house", "c", answer("c <EOS>", 0.1, 0.9, offsets=[(0, 1), (1, 1)])))[
-        "sentences"
-    ]
-    assert item["source_words"] == [[0, 3], [4, 9]] and item["words"] == [[0, 1], [1, 1]]
+    # An <EOS> of the model is an empty word at the end.
+    made = answer("c <EOS>", 0.1, 0.9, offsets=[(0, 1), (1, 1)])
+    (item,) = report(("the house", "c", made))["sentences"]
+    assert item["words"] == [[0, 1], [1, 1]]
     empty = {**answer("c", 1.0), "offsets": [], "tokens": [], "tags": [], "bad_probabilities": []}
-    (item,) = content_of(("a", "<EOS>", empty))["sentences"]
+    (item,) = report(("a", "<EOS>", empty))["sentences"]
     assert item["words"] == item["tags"] == [] and item["risk"] == 1
 
 
 def test_severities():
-    content = content_of(
-        ("a", "b c d", answer("b c d", 0.1, 0.6, 0.7, tags=["OK", "minor", "major"]))
-    )
+    made = answer("b c d", 0.1, 0.6, 0.7, tags=["OK", "minor", "major"])
+    content = report(("a", "b c d", made))
     assert content["labels"] == ["OK", "minor", "major"]
     assert content["sentences"][0]["tags"] == [0, 1, 2]
 
 
 def test_segments_without_a_score_have_the_reason():
-    answers = [{"error": "empty translation"}, answer("b", 0.7)]
-    first, second = content_of(("a", "", answers[0]), ("a", "b", answers[1]))["sentences"]
+    items = ("a", "", {"error": "empty translation"}), ("a", "b", answer("b", 0.7))
+    first, second = report(*items)["sentences"]
     assert first["error"] == "empty translation" and "risk" not in first
     assert second["risk"] == 0.7
 
 
 def test_the_key_of_the_progress_depends_on_texts_and_scores():
-    key = content_of(("a", "b", answer("b", 0.7)))["key"]
-    assert content_of(("a", "b", answer("b", 0.7)), title="Another title")["key"] == key
-    assert content_of(("a", "b", answer("b", 0.6)))["key"] != key
+    key = report(("a", "b", answer("b", 0.7)))["key"]
+    assert report(("a", "b", answer("b", 0.7)), title="Another title")["key"] == key
+    assert report(("a", "b", answer("b", 0.6)))["key"] != key
 
 
 def test_answers_can_have_different_thresholds_and_kinds_of_tags():
-    answers = [
-        answer("b", 0.5),
-        answer("b c", 0.1, 0.5, tags=["OK", "minor"], threshold=0.3),
-    ]
-    content = content_of(("a", "b", answers[0]), ("a", "b c", answers[1]))
+    second = answer("b c", 0.1, 0.5, tags=["OK", "minor"], threshold=0.3)
+    content = report(("a", "b", answer("b", 0.5)), ("a", "b c", second))
     assert content["threshold"] is None
     assert content["labels"] == ["OK", "BAD", "minor", "major"]
     assert content["severities"] == ["OK", "major", "minor", "major"]
@@ -79,8 +65,7 @@ def test_answers_can_have_different_thresholds_and_kinds_of_tags():
 def test_segments_have_their_files_and_their_own_languages():
     bitexts = [bitext_of(("a", "b"), path=path) for path in ("x/a.tsv", "b.tsv", "y/a.tsv")]
     bitexts[2].target_language = "fr"
-    page = report_page("a", bitexts, [answer("b", 0.1)] * 3)
-    content = json.loads(re.search('id="page-data">(.*)</script>', page).group(1))
+    content = content_of(report_page("a", bitexts, [answer("b", 0.1)] * 3))
     assert content["files"] == ["x/a.tsv", "b.tsv", "y/a.tsv"]
     items = content["sentences"]
     assert [item["name"] for item in items] == ["line 1"] * 3
