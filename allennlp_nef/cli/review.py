@@ -32,6 +32,7 @@ from allennlp_nef.qe.review.decisions import apply_decisions, read_decisions
 from allennlp_nef.qe.review.report import report_page
 from allennlp_nef.qe.review.summary import row_of, summary_of
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
+from allennlp_nef.resources import archive_path
 
 logger = logging.getLogger(__name__)
 
@@ -188,7 +189,10 @@ def review(
     bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     copies = _copies(annotated, bitexts)
-    check_outputs((output, *copies), filter(None, (*inputs, answers, decisions)))
+    check_outputs(
+        (output, *copies),
+        filter(None, (*inputs, answers, decisions, archive and archive_path(archive))),
+    )
     writers = [writer_of(*each) for each in zip(bitexts, copies)]
     made = read_decisions(decisions) if decisions is not None else []
     outdated, others = apply_decisions(made, bitexts)

@@ -113,7 +113,7 @@ def evaluate(args: argparse.Namespace, run: Run) -> None:
     options = ("output_file", "predictions_output_file")
     check_outputs(
         (path for option in options for path in (vars(args)[option] or "").split(",")),
-        [file for path in args.input_file.split(",") for file in files_of(path)],
+        [args.archive_file, *(f for path in args.input_file.split(",") for f in files_of(path))],
     )
     with ExitStack() as stack:
         for option in options:

@@ -43,7 +43,8 @@ class WordQe(Metric):
     def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:  # type: ignore[override]
         is_bad, is_tagged = gold != self._ok, predictions.argmax(-1) != self._ok
         cells = [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
-        self._counts += (torch.stack(cells) & mask).sum((1, 2)).cpu()
+        counts = (torch.stack(cells) & mask).sum((1, 2))
+        self._counts = self._counts.to(counts.device) + counts  # without waiting for the device
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         counts = dist_reduce_sum(self._counts) if reset else self._counts
