@@ -36,6 +36,8 @@ class WordQe(Metric):
     The model supplies the constructor arguments; omit them in a config.
     """
 
+    _counts: torch.Tensor
+
     def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
         self._ok = ok_index(vocab, label_namespace)
         self.reset()

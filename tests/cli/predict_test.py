@@ -244,3 +244,17 @@ def test_data_are_not_replaced(nef, tmp_path, capsys, command, ending):
     options = ("--use-dataset-reader",) if command == "predict" else ()
     assert nef(command, "none", tmp_path / "a", *options, "--output-file", path) == 2
     assert str(path) in capsys.readouterr().err and path.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["predict", "review", "evaluate"])
+def test_the_archive_is_not_replaced(nef, tmp_path, command, capsys):
+    archive, data = tmp_path / "m.tar.gz", tmp_path / "x.tsv"
+    archive.write_text("model")
+    data.write_text("a\tb\n")
+    arguments = {
+        "predict": [archive, data, "--output-file", archive],
+        "review": [data, "--archive", archive, "--output", archive],
+        "evaluate": [archive, data, "--output-file", archive],
+    }
+    assert nef(command, *arguments[command]) == 2
+    assert "replace" in capsys.readouterr().err and archive.read_text() == "model"
