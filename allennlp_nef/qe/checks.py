@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import partial
 from gettext import c2py
 from html.entities import html5
 from itertools import groupby, product
@@ -42,8 +41,6 @@ class Code(NamedTuple):
     """Whether it is "single", or the "open" or "close" of a pair."""
     shown: str = ""
     """What messages call it; by default, its name."""
-    is_required: bool = True
-    """False in those branches of ICU messages that some languages lack."""
 
 
 Places = Iterator[tuple[int, int, str]]
@@ -66,6 +63,8 @@ class Text(NamedTuple):
     language: str | None
     likely: set[str]
     """The language; if it is not known, those with the most frequent words in the text."""
+    may_omit_number: bool = False
+    """Whether it is a plural form for few numbers."""
 
 
 _HOLE = "\u2b1a"  # a mark that is neither a letter nor a blank
@@ -74,13 +73,6 @@ _LANGUAGES_OF: dict[str, list[str]] = {}
 for _language, _frequent in tables.FREQUENT.items():
     for _word in _frequent:
         _LANGUAGES_OF.setdefault(_word, []).append(_language)
-_NUMBER_WORDS: dict[str, dict[str, int]] = {}
-"""The values of each number word by language."""
-for _language, _lines in tables.NUMBER_WORDS.items():
-    for _number, _word in (item for line in _lines for item in enumerate(line.split())):
-        _NUMBER_WORDS.setdefault(_word, {})[_language] = _number
-for _number, _word in enumerate(tables.TENS, 3):
-    _NUMBER_WORDS[_word] = {"en": 10 * _number}
 _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 
 
@@ -111,11 +103,11 @@ _CODE = re.compile(
 _CONVERSIONS = {**dict.fromkeys("iu", "d"), **dict.fromkeys("eEFgGaA", "f"), "X": "x"}
 _ID = re.compile(r"\b(?:rid|startRef|id)\s*=\s*[\"']?([^\s\"'>]+)")
 _ICU_TEXT = re.compile(
-    r"\{\s*(?P<argument>\w+)\s*,\s*(?P<type>plural|selectordinal|select)\s*,\s*(?:offset:\d+)?"
+    r"\{\s*(?P<argument>\w+)\s*,\s*(?:plural|selectordinal|select)\s*,(?:\s*offset:\d+)?"
     r"|(?P<quoted>'[{}#][^']*')|(?P<number>#)|(?P<open>\{)|(?P<close>\})"
 )
-_ENDLESS = "ICU message without an end"
 _ICU_BRANCH = re.compile(r"\s*(?:(?P<branch>=?\w+)\s*\{|(?P<close>\}))")
+_ENDLESS = "ICU message without an end"
 
 
 def _unescape(text: str) -> tuple[str, Sequence[int]]:
@@ -132,58 +124,31 @@ def _unescape(text: str) -> tuple[str, Sequence[int]]:
     return "".join(parts) + text[last:], [*offsets, *range(last, len(text) + 1)]
 
 
-class _Frame(NamedTuple):
-    """A part of an ICU message that is not closed yet."""
-
-    kind: str
-    """The type of an argument, "braces", or the selector of a branch, such as "=few"."""
-    argument: str
-    """The argument that `#` stands for."""
-    start: int
-
-
-def _icu(text: str) -> tuple[list[Code], list[tuple[int, int]], list[tuple[int, int]]]:
+def _icu(text: str) -> tuple[list[Code], list[Span]]:
     """
     Parses ICU messages such as `{n, plural, one {# file} other {# files}}`.
 
-    Returns the arguments and `#`, the spans of the syntax, and the spans of the branches that other languages may lack.
-    A message without an end is a single code, together with the text after it.
+    Returns the arguments and `#`, and the spans of the syntax. A message without an end is a single code, together with
+    the text after it.
     """
     codes: list[Code] = []
-    syntax: list[tuple[int, int]] = []
-    optional: list[tuple[int, int]] = []
-    frames: list[_Frame] = []
-    position = depth = 0  # depth: the number of optional branches around the position
-    while True:
-        in_argument = bool(frames) and frames[-1].kind in ("plural", "selectordinal", "select")
-        expected = _ICU_BRANCH.match if in_argument else _ICU_TEXT.search
-        if not (match := expected(text, position)):
-            if frames:
-                codes = [Code(frames[0].start, len(text), _ENDLESS)]
-            return codes, [] if frames else syntax, [] if frames else optional
-        kind, (start, position) = match.lastgroup, match.span()
-        argument = frames[-1].argument if frames else ""
-        if kind == "type":
-            name = f"{{{match['argument']}}}"
-            codes.append(Code(start, position, name, is_required=not depth))
-            number = argument if match["type"] == "select" else match["argument"]
-            frames.append(_Frame(match["type"], number, start))
-        elif kind == "branch":
-            frames.append(_Frame("=" + match["branch"], argument, position))
-            depth += match["branch"] != "other"
-            syntax.append((start, position))
-        elif kind == "number" and argument:
-            codes.append(Code(start, position, f"# of {argument}", is_required=not depth))
-        elif kind == "open" and frames:
-            frames.append(_Frame("braces", argument, start))
-        elif kind == "close" and frames:
-            frame = frames.pop()
-            if frame.kind != "braces":
-                syntax.append((start, position))
-            if frame.kind.startswith("=") and frame.kind != "=other":
-                depth -= 1
-                if not depth:
-                    optional.append((frame.start, start))
+    syntax: list[Span] = []
+    opened: list[str] = []  # the kinds of the braces around the position
+    position = 0
+    while match := (_ICU_BRANCH.match if opened[-1:] == ["argument"] else _ICU_TEXT.search)(
+        text, position
+    ):
+        kind, span, position = match.lastgroup or "", match.span(), match.end()
+        if kind == "argument":
+            codes.append(Code(*span, f"{{{match['argument']}}}"))
+            opened.append(kind)
+        elif kind == "branch" or (kind == "open" and opened):
+            opened.append(kind)
+        elif kind == "number" and opened:
+            codes.append(Code(*span, "#"))
+        if kind == "branch" or (kind == "close" and opened and opened.pop() != "open"):
+            syntax.append(span)
+    return ([Code(codes[0].start, len(text), _ENDLESS)], []) if opened else (codes, syntax)
 
 
 def _name_of(match: re.Match[str], counts: Counter[str]) -> str:
@@ -223,19 +188,20 @@ def _tag(match: re.Match[str]) -> tuple[str, str]:
 
 def _codes_of(text: str, percentages: set[str]) -> tuple[list[Code], list[Span]]:
     """Returns the placeholders and tags of a text, and other spans that are not words."""
-    codes, others, optional = _icu(text)
+    codes, others = _icu(text)
+    is_icu = bool(codes)
     text = _mask(text, [*others, *(code[:2] for code in codes)])
-    starts = [start for start, _ in optional]
     counts: Counter[str] = Counter()
     for match in _CODE.finditer(text):
         kind, span = match.lastgroup, match.span()
         name, role = _tag(match) if kind == "end" else (_name_of(match, counts), "single")
         if name and not (kind == "qt" and match["qt"] in percentages):
-            branch = bisect_left(starts, span[0]) - 1
-            is_required = branch < 0 or optional[branch][1] <= span[0]
-            codes.append(Code(*span, name, role, match[0], is_required))
+            codes.append(Code(*span, name, role, match[0]))
         elif kind == "address":
             others.append(span)
+    if is_icu:  # each counts once, as languages have different numbers of branches
+        others += [code[:2] for code in codes]
+        codes = [*{code[2:4]: code for code in reversed(codes)}.values()]
     return codes, others
 
 
@@ -302,11 +268,10 @@ def _crossed(codes: Sequence[Code]) -> Code | None:
     return None
 
 
-def _placeholders(source: Text, target: Text, may_omit_number: bool = False) -> Places:
+def _placeholders(source: Text, target: Text) -> Places:
     """Finds missing and added codes, and pairs that cross. A plural form may omit the number, or have it."""
     allowed = Counter((code.name, code.role) for code in source.codes)
-    missing = Counter((code.name, code.role) for code in source.codes if code.is_required)
-    missing -= Counter((code.name, code.role) for code in target.codes if code.is_required)
+    missing = allowed - Counter((code.name, code.role) for code in target.codes)
     extra = []
     for code in target.codes:
         key = (code.name, code.role)
@@ -314,14 +279,9 @@ def _placeholders(source: Text, target: Text, may_omit_number: bool = False) -> 
         allowed[key] -= key not in allowed or code.role != "single" or bool(missing)
         if allowed[key] < 0:
             extra.append(code)
-    if may_omit_number:
-        remains = [len(re.findall(r"^\s|\s\s|%", side.masked)) for side in (source, target)]
-        if (
-            len(extra) + missing.total() == 1
-            and remains[0] >= remains[1]
-            and not (extra and source.codes)
-        ):
-            return
+    is_one = len(extra) + missing.total() == 1
+    if target.may_omit_number and is_one and not (extra and source.codes):
+        return
     for code in extra:
         yield code.start, code.end, f"{code.shown or code.name} is not in the source"
     for code in [] if any(code.name == _ENDLESS for code in extra) else source.codes:
@@ -355,18 +315,19 @@ _NUMBER = re.compile(
     r"|\d\d?(?:,\d\d){1,5},\d{3})(?:(?!(?P=mark))[.,٫](?P<decimals>\d+))?(?![,.]?\d|(?P=mark)\d)"
     r"|\d+(?:[.,'’٫٬]\d+)*"
 )
-_SCALE = re.compile(
-    "|".join(rf"\s*(?P<p{power}>{words})" for power, words in tables.SCALES), re.IGNORECASE
+_SCALE = re.compile(rf"\s?({'|'.join(tables.SCALES)})", re.IGNORECASE)
+# Numbers such as 3億5000万, 5천만 and 三百二十万.
+_UNITS = tables.UNITS | tables.KOREAN_UNITS
+_EAST_ASIAN = re.compile(
+    rf"(?:(?<![\d.,])\d+(?:[.,]\d+)?[{''.join(_UNITS)}]+"
+    rf"|[{tables.NUMERALS}{''.join(tables.UNITS)}]|(?<=[{''.join(_UNITS)}])\d+){{1,16}}"
 )
 _MONTH = re.compile(r"(\d\d?)(?:\s*[月월]|/\d\d?/\d)|(?<=\d)[./-](\d\d?)[./-]")
 _CLOCK = re.compile(
-    r"\d\s*(?:[ap]\.?\s?m\b|uhr|h\b|[時点點时시])|\d[:.]\d\d\b|o.clock|午前|午後|上午|下午|오전|오후|बजे|\bklo?\b",
+    r"\d\s*(?:[ap]\.?\s?m\b|uhr|h\b|[時点點时시])|\d[:.]\d\d\b|o.clock|[午오][前後后전후]|[上下]午|बजे|\bklo?\b",
     re.IGNORECASE,
 )
 _ROMAN = dict(zip("IVXLCDM", (1, 5, 10, 50, 100, 500, 1000)))
-_NUMERALS = {**dict(zip("〇零一二三四五六七八九", (0, *range(10)))), "两": 2, "兩": 2}
-_UNITS = dict(zip("十百千万萬億亿", (10, 100, 1000, 10**4, 10**4, 10**8, 10**8)))
-_CHINESE = re.compile(f"[{''.join([*_NUMERALS, *_UNITS])}]{{1,16}}")
 
 
 class _Number(NamedTuple):
@@ -397,60 +358,53 @@ def _readings(match: re.Match[str]) -> list[list[Decimal]]:
     return [whole, each] if is_apart else [whole]
 
 
-def _numbers(text: str) -> list[_Number]:
-    """Returns the numbers in a text; 1万1000 and 3億5000万 are one."""
-    numbers: list[_Number] = []
-    joint: int | None = None  # the end of the number before, if a scale word follows it
+def _east_asian(number: str) -> Decimal:
+    """Returns the value of a number such as 3億5000万, 5천만, 三百二十万 or 二〇一九."""
+    total = section = digits = Decimal()  # a section ends at 万 or 億
+    for arabic, sign in re.findall(r"([\d.,]+)|(.)", number):
+        if arabic:
+            digits = Decimal(arabic.replace(",", "."))
+        elif sign in tables.NUMERALS:
+            digits = 10 * digits + tables.NUMERALS.index(sign)
+        elif _UNITS[sign] < 4:
+            section, digits = section + (digits or 1) * 10 ** _UNITS[sign], Decimal()
+        else:
+            total += (section + digits or 1) * 10 ** _UNITS[sign]
+            section = digits = Decimal()
+    return total + section + digits
+
+
+def _numbers(side: Text) -> Iterator[_Number]:
+    """Yields the numbers in a text: those in digits, number words of its language, and Roman numerals."""
+    east_asian = [*_EAST_ASIAN.finditer(side.masked)]
+    for match in east_asian:
+        kind = "digits" if match[0][0].isdecimal() else "numeral"
+        yield _Number(*match.span(), [[_east_asian(match[0])]], kind)
+    text = _mask(side.masked, (match.span() for match in east_asian))
     for match in _NUMBER.finditer(text):
         start, end = match.span()
         readings = _readings(match)
-        scale = _SCALE.match(text, end)
-        if scale:
-            power, parts = int((scale.lastgroup or "")[1:]), re.split(r"\D+", match[0])
+        if scale := _SCALE.match(text, end):
+            power, parts = tables.SCALES[scale[1].lower()], re.split(r"\D+", match[0])
             # Other languages may have scale words that are not in the table.
             unscaled = readings[:1] if scale[0].isascii() else []
             if len(parts) == 2:  # 4.176 million
                 readings = [*readings, [_value(*parts)]]
             readings = [[value.scaleb(power) for value in each] for each in readings] + unscaled
-        first, second = numbers[-1].readings[0][0] if numbers else Decimal(), readings[0][0]
-        if joint is not None and second < first and not text[joint:start].strip():
-            start = numbers.pop().start
-            readings = [[first + second]]
         if years := tables.ERAS.get(text[max(0, start - 2) : start]):
-            readings = [*readings, [second + years]]
-        numbers.append(_Number(start, end, readings))
-        joint = scale.end() if scale and not scale[0].isascii() else None
-    return numbers
-
-
-def _spelled(text: Text) -> Iterator[_Number]:
-    """Yields the numbers that words of a text stand for: number words, Roman and Chinese numerals."""
-    for word, start, end in text.words:
-        *tens, last = word.lower().split("-")[-2:]  # twenty-one
-        for language, value in _NUMBER_WORDS.get(last, {}).items():
-            ten = _NUMBER_WORDS.get(tens[0], {}).get(language, 0) if tens else 0
-            if (ten >= 20 or not tens) and (not text.likely or language in text.likely):
-                yield _Number(start, end, [[Decimal(ten + value)]], "word")
+            readings = [*readings, [readings[0][0] + years]]
+        yield _Number(start, end, readings)
+    languages = side.likely or tables.NUMBER_WORDS
+    known = [words for name, words in tables.NUMBER_WORDS.items() if name in languages]
+    for word, start, end in side.words:
+        for values in known:
+            parts = [values.get(part) for part in word.lower().split("-")]  # twenty-one
+            if None not in parts:
+                yield _Number(start, end, [[Decimal(sum(filter(None, parts)))]], "word")
         if len(word) < 10 and _ROMAN.keys() >= set(word):
             digits = [_ROMAN[letter] for letter in word]
             signed = [a if a >= b else -a for a, b in zip(digits, [*digits[1:], 0])]
             yield _Number(start, end, [[Decimal(sum(signed))]], "numeral")
-    for match in _CHINESE.finditer(text.masked):
-        yield _Number(*match.span(), [[Decimal(_chinese(match[0]))]], "numeral")
-
-
-def _chinese(numerals: str) -> int:
-    """Returns the value of Chinese numerals, such as 三百二十万 or 二〇一九."""
-    total = section = digits = 0  # a section ends at 万 or 亿
-    for numeral in numerals:
-        unit = _UNITS.get(numeral, 0)
-        if not unit:
-            digits = 10 * digits + _NUMERALS[numeral]
-        elif unit < 10_000:
-            section, digits = section + (digits or 1) * unit, 0
-        else:
-            total, section, digits = total + (section + digits or 1) * unit, 0, 0
-    return total + section + digits
 
 
 def _shorter(value: Decimal, has_clock: bool) -> set[int]:
@@ -470,35 +424,25 @@ def _is_long(value: Decimal) -> bool:
 
 def _unknown_numbers(sides: Sequence[Text]) -> list[list[tuple[_Number, list[Decimal]]]]:
     """Returns the numbers of each side that the other one lacks, with the unknown values of their best reading."""
-    numbers = [[*_numbers(side.masked), *_spelled(side)] for side in sides]
+    numbers = [[*_numbers(side)] for side in sides]
     values = [
-        {v for number in each for reading in number.readings for v in reading} for each in numbers
+        {v for each in side for reading in each.readings for v in reading} for side in numbers
     ]
     has_clock = any(_CLOCK.search(side.masked) for side in sides)
-    # Months may be names.
-    anywhere = {Decimal(a or b) for side in sides for a, b in _MONTH.findall(side.masked)}
-    shorter = [{each for value in side for each in _shorter(value, has_clock)} for side in values]
-    years = [
-        {int(v) - n for v in side if 1300 < v < 6000 for n in tables.CALENDARS} for side in values
-    ]
-    if years[0] & values[1] or years[1] & values[0]:
-        anywhere |= {Decimal(day) for day in range(1, 33)}  # dates of another calendar
+    months = {Decimal(a or b) for side in sides for a, b in _MONTH.findall(side.masked)}
     unknown = []
-    for side, other in ((0, 1), (1, 0)):
-        known, pairs = values[other] | shorter[other] | anywhere, []
-        for number in numbers[side]:
-            lists = (
-                [
-                    v
-                    for v in reading
-                    if v not in known and values[other].isdisjoint(_shorter(v, has_clock))
-                ]
-                for reading in number.readings
-            )
-            best = min(lists, key=len)
-            if best and (number.kind == "digits" or best > [Decimal(1)]):  # "one" is also a pronoun
-                pairs.append((number, best))
-        unknown.append(pairs)
+    for side, others in zip(numbers, reversed(values)):
+        shorter = {each for value in others for each in _shorter(value, has_clock)}
+        known = others | shorter | months  # months may be names
+        new = {
+            value
+            for each in side
+            for reading in each.readings
+            for value in reading
+            if value not in known and others.isdisjoint(_shorter(value, has_clock))
+        }
+        best = [min(([v for v in r if v in new] for r in each.readings), key=len) for each in side]
+        unknown.append([pair for pair in zip(side, best) if pair[1]])
     return unknown
 
 
@@ -744,11 +688,10 @@ def check(
     theirs, ours = _prepare(
         (source, target), (source_language, target_language), (source_codes, target_codes)
     )
-    placeholders = partial(_placeholders, may_omit_number=may_omit_number)
-    rules: dict[str, Callable[[Text, Text], Places]] = {**CHECKS, "placeholder": placeholders}
+    ours = ours._replace(may_omit_number=may_omit_number)
     found = [
         Finding(kind, ours.offsets[start], ours.offsets[end], message)
-        for kind, rule in rules.items()
+        for kind, rule in CHECKS.items()
         for start, end, message in rule(theirs, ours)
     ]
     return sorted(found, key=lambda finding: finding[1:3])
