@@ -15,24 +15,19 @@ def _each(table: Mapping[str, Value]) -> dict[str, Value]:
     return {word: value for words, value in table.items() for word in words.split()}
 
 
-# Names of HTML elements and attributes that make a word in angle brackets a tag.
-HTML = _words(
-    """a abbr acronym address article aside audio b bdi bdo big blink blockquote body br button caption center cite
-    code col dd del details dfn div dl dt em fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6 head header
-    hr html i iframe img input ins kbd label legend li link main map mark meta nav nobr object ol option p param
-    picture pre q rp rt ruby s samp script section select small source span strike strong style sub summary sup svg
-    table tbody td textarea tfoot th thead time title tr tt u ul var video wbr"""
-)
-VOID = _words("br col hr img input link meta param source wbr")
-INLINE = _each(
+TAGS = _each(
     {
-        "x ph it ut cp": "single",
-        "g pc mrk hi sub": "pair",
+        "x ph it ut cp br col hr img input link meta param source wbr": "single",
         "bx bpt sc sm": "open",
-        "ex ept ec em": "close",
+        "ex ept ec": "close",
+        """g pc mrk hi a abbr acronym address article aside audio b bdi bdo big blink blockquote body button caption
+        center cite code dd del details dfn div dl dt em fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6
+        head header html i iframe ins kbd label legend li main map mark nav nobr object ol option p picture pre q rp rt
+        ruby s samp script section select small span strike strong style sub summary sup svg table tbody td textarea
+        tfoot th thead time title tr tt u ul var video""": "pair",
     }
 )
-"""The inline elements of XLIFF and TMX, and whether each is a pair of tags, one of a pair, or single."""
+"""The tags of HTML, XLIFF and TMX, and whether each belongs to a pair of tags, to a pair of elements, or to none."""
 
 SAME = _each({"nb nn": "no", "bs sr sh": "hr", "ms": "id", "fil": "tl", "iw": "he", "mo": "ro"})
 """Codes of languages whose texts may be equal, and the code that stands for them here."""
@@ -131,7 +126,7 @@ NUMBER_WORDS = {
     }.items()
 }  # fmt: skip
 """The values of number words by language."""
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 NUMBER_WORDS["en"] |= {word: number for number, word in zip(range(20, 100, 10), TENS)}
 
 SCALES = _each(
@@ -146,10 +141,10 @@ SCALES = _each(
     }
 )  # fmt: skip
 """Beginnings of words that multiply the number before them, with their powers of ten."""
-NUMERALS = "〇一二三四五六七八九"
-UNITS = {"十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8, "兆": 12}
-"""Chinese numerals, and the powers of ten of numerals that multiply."""
-KOREAN_UNITS = {"십": 1, "백": 2, "천": 3, "만": 4, "억": 8, "조": 12}
+NUMERALS = dict(zip("〇零一二两三四五六七八九", (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9)))
+SMALL_UNITS = dict(zip("十百千십백천", (10, 100, 1000) * 2))
+LARGE_UNITS = dict(zip("万萬만億亿억兆조", (10**4,) * 3 + (10**8,) * 3 + (10**12,) * 2))
+"""Chinese numerals and, with those of Korean, the numerals that multiply."""
 ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
 """The years before the first year of a Japanese era."""
 CALENDARS = (543, 57, 621, 3760)

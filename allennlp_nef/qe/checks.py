@@ -151,38 +151,36 @@ def _icu(text: str) -> tuple[list[Code], list[Span]]:
     return ([Code(codes[0].start, len(text), _ENDLESS)], []) if opened else (codes, syntax)
 
 
-def _name_of(match: re.Match[str], counts: Counter[str]) -> str:
-    """Returns what a placeholder stands for: the position and type, or the name, of its argument; "" if it is none."""
-    kind = match.lastgroup
+def _code_of(match: re.Match[str], counts: Counter[str]) -> tuple[str, str]:
+    """
+    Returns the name and the role of a placeholder or tag; the name is "" if it is none.
+
+    A placeholder stands for the position and type, or the name, of its argument. Attributes of tags may be translated,
+    apart from the id.
+    """
+    kind, name, role = match.lastgroup, "", "single"
     if kind == "conversion":
-        key = match["at"] or match["key"] or match["key2"]
+        key = match["at"] or match["key"] or match["key2"] or ""
         if not key and match["conversion"] != "n":  # %n of Qt has no position
             counts["%"] += 1
             key = str(counts["%"])
-        return f"%{key or ''}${_CONVERSIONS.get(match['conversion'], match['conversion'])}"
-    if kind == "brace":
+        name = f"%{key}${_CONVERSIONS.get(match['conversion'], match['conversion'])}"
+    elif kind == "brace":
         counts["{"] += not match["brace"]
-        return f"{{{match['brace'] or counts['{'] - 1}}}"
-    if kind == "double":
-        return f"{{{{{match['double'].strip()}}}}}"
-    if kind == "qt":
-        return f"%{match['qt']}"
-    return match[0] if kind in ("literal", "letter") else ""
-
-
-def _tag(match: re.Match[str]) -> tuple[str, str]:
-    """Returns the name and role of a tag. Attributes may be translated, apart from the id of an inline element."""
-    name = match["tag"]
-    if name in tables.INLINE:
-        role, identity = tables.INLINE[name], _ID.search(match["attributes"])
-        name = f"{name} {identity[1]}" if identity else name
-    elif name.lower() in tables.HTML:
-        name = name.lower()
-        role = "single" if name in tables.VOID else "pair"
-    else:
-        return "", ""
-    if role == "pair":
-        role = "close" if match["slash"] else "single" if match["end"] else "open"
+        name = f"{{{match['brace'] or counts['{'] - 1}}}"
+    elif kind == "double":
+        name = f"{{{{{match['double'].strip()}}}}}"
+    elif kind == "qt":
+        name = f"%{match['qt']}"
+    elif kind == "end" and match["tag"].lower() in tables.TAGS:
+        name = match["tag"].lower()
+        role = tables.TAGS[name]
+        if role == "pair":
+            role = "close" if match["slash"] else "single" if match["end"] else "open"
+        if identity := _ID.search(match["attributes"]):
+            name = f"{name} {identity[1]}"
+    elif kind in ("literal", "letter"):
+        name = match[0]
     return name, role
 
 
@@ -194,7 +192,7 @@ def _codes_of(text: str, percentages: set[str]) -> tuple[list[Code], list[Span]]
     counts: Counter[str] = Counter()
     for match in _CODE.finditer(text):
         kind, span = match.lastgroup, match.span()
-        name, role = _tag(match) if kind == "end" else (_name_of(match, counts), "single")
+        name, role = _code_of(match, counts)
         if name and not (kind == "qt" and match["qt"] in percentages):
             codes.append(Code(*span, name, role, match[0]))
         elif kind == "address":
@@ -213,10 +211,6 @@ def _mask(text: str, spans: Iterable[Span]) -> str:
             parts += [text[last:start], _HOLE * (end - max(start, last))]
             last = end
     return "".join(parts) + text[last:]
-
-
-def _words(text: str) -> Words:
-    return [(text[a:b], a, b) for a, b in split_punctuation(text, split_cjk=True)]
 
 
 def _base(code: str) -> str:
@@ -246,7 +240,7 @@ def _prepare(
             start, end = (bisect_left(offsets, place) for place in each[:2])
             found.append(each._replace(start=start, end=end))
         masked = _mask(text, [*others, *(each[:2] for each in found)])
-        words = _words(masked)
+        words = [(masked[a:b], a, b) for a, b in split_punctuation(masked, split_cjk=True)]
         language = _base(code) if code else None
         likely = {language} if language else _guess(words)
         found.sort(key=lambda each: each[:2])
@@ -317,10 +311,11 @@ _NUMBER = re.compile(
 )
 _SCALE = re.compile(rf"\s?({'|'.join(tables.SCALES)})", re.IGNORECASE)
 # Numbers such as 3億5000万, 5천만 and 三百二十万.
-_UNITS = tables.UNITS | tables.KOREAN_UNITS
+_SMALL, _LARGE = (f"[{''.join(units)}]" for units in (tables.SMALL_UNITS, tables.LARGE_UNITS))
+_NUMERAL = f"[{''.join(tables.NUMERALS)}]"
 _EAST_ASIAN = re.compile(
-    rf"(?:(?<![\d.,])\d+(?:[.,]\d+)?[{''.join(_UNITS)}]+"
-    rf"|[{tables.NUMERALS}{''.join(tables.UNITS)}]|(?<=[{''.join(_UNITS)}])\d+){{1,16}}"
+    rf"(?:(?<![\d.,])\d+(?:[.,]\d+)?(?:{_SMALL}{_LARGE}?|{_LARGE})|{_NUMERAL}{_SMALL}?{_LARGE}?"
+    rf"|(?<![\d万億亿])[十百千]{_LARGE}?|(?:(?<={_SMALL})|(?<={_LARGE}))\d+){{1,16}}"
 )
 _MONTH = re.compile(r"(\d\d?)(?:\s*[月월]|/\d\d?/\d)|(?<=\d)[./-](\d\d?)[./-]")
 _CLOCK = re.compile(
@@ -365,11 +360,12 @@ def _east_asian(number: str) -> Decimal:
         if arabic:
             digits = Decimal(arabic.replace(",", "."))
         elif sign in tables.NUMERALS:
-            digits = 10 * digits + tables.NUMERALS.index(sign)
-        elif _UNITS[sign] < 4:
-            section, digits = section + (digits or 1) * 10 ** _UNITS[sign], Decimal()
+            digits = 10 * digits + tables.NUMERALS[sign]
+        elif sign in tables.SMALL_UNITS:
+            section += (digits or 1) * tables.SMALL_UNITS[sign]
+            digits = Decimal()
         else:
-            total += (section + digits or 1) * 10 ** _UNITS[sign]
+            total += (section + digits or 1) * tables.LARGE_UNITS[sign]
             section = digits = Decimal()
     return total + section + digits
 
@@ -422,27 +418,20 @@ def _is_long(value: Decimal) -> bool:
     return len(str(value.normalize()).partition("E")[0].replace(".", "")) > 2
 
 
-def _unknown_numbers(sides: Sequence[Text]) -> list[list[tuple[_Number, list[Decimal]]]]:
-    """Returns the numbers of each side that the other one lacks, with the unknown values of their best reading."""
-    numbers = [[*_numbers(side)] for side in sides]
-    values = [
-        {v for each in side for reading in each.readings for v in reading} for side in numbers
-    ]
-    has_clock = any(_CLOCK.search(side.masked) for side in sides)
-    months = {Decimal(a or b) for side in sides for a, b in _MONTH.findall(side.masked)}
+def _unknown(
+    numbers: Iterable[_Number], others: set[Decimal], anywhere: set[Decimal], has_clock: bool
+) -> list[tuple[_Number, list[Decimal]]]:
+    """Returns the numbers that the other side lacks, with the unknown values of their best reading."""
+    known = others | anywhere | {each for value in others for each in _shorter(value, has_clock)}
     unknown = []
-    for side, others in zip(numbers, reversed(values)):
-        shorter = {each for value in others for each in _shorter(value, has_clock)}
-        known = others | shorter | months  # months may be names
-        new = {
-            value
-            for each in side
-            for reading in each.readings
-            for value in reading
-            if value not in known and others.isdisjoint(_shorter(value, has_clock))
-        }
-        best = [min(([v for v in r if v in new] for r in each.readings), key=len) for each in side]
-        unknown.append([pair for pair in zip(side, best) if pair[1]])
+    for number in numbers:
+        readings = (
+            [v for v in reading if v not in known and others.isdisjoint(_shorter(v, has_clock))]
+            for reading in number.readings
+        )
+        best = min(readings, key=len)
+        if best and (number.kind == "digits" or best > [Decimal(1)]):  # "one" is also a pronoun
+            unknown.append((number, best))
     return unknown
 
 
@@ -452,7 +441,16 @@ def _different_numbers(source: Text, target: Text) -> Places:
 
     One that the source does not have is an error only if the target lacks a similar one, since either may be in words.
     """
-    missing, extra = _unknown_numbers((source, target))
+    sides = source, target
+    has_clock = any(_CLOCK.search(side.masked) for side in sides)
+    months = {Decimal(a or b) for side in sides for a, b in _MONTH.findall(side.masked)}
+    theirs, ours = ([*_numbers(side)] for side in sides)
+    their_values, our_values = (
+        {v for each in side for reading in each.readings for v in reading}
+        for side in (theirs, ours)
+    )
+    missing = _unknown(theirs, our_values, months, has_clock)  # months may be names
+    extra = _unknown(ours, their_values, months, has_clock)
     sizes = {value.adjusted() for _, values in missing for value in values}
     similar = {size + each for size in sizes for each in (-1, 0, 1)}
     # Words are only held against words of languages whose number words are known.
@@ -529,39 +527,32 @@ def _visible(text: Text, *hidden: re.Pattern[str]) -> Words:
 
 
 def _untranslated(source: Text, target: Text) -> Places:
-    """Finds copies of the source, and its words in a script or a language that is not the target's."""
+    """Finds copies of the source, and its words in a row, in a script or a language that is not the target's."""
     if target.language and target.language in source.likely:
         return
     is_judged = source.likely or target.language not in tables.FREQUENT
     if is_judged and _is_copy(source.words, target.words):
         yield 0, len(target.text), "copy of the source"
         return
-    theirs = [word for word, *_ in _visible(source, _SOURCE_CODE)]
     ours = _visible(target, _SOURCE_CODE, _QUOTED)
-    in_source = set(theirs)
-    runs = {tuple(theirs[i : i + _MIN_RUN]) for i in range(len(theirs))}
+    in_source = {word for word, *_ in _visible(source, _SOURCE_CODE) if word[0].isalpha()}
     scripts = Counter(script for word, *_ in ours for script in [_script(word)] * len(word))
     usual = {"", "LATIN", *[name for name, _ in scripts.most_common() if name][:1]}
-    is_word = [word in in_source and word[0].isalpha() for word, *_ in ours]
-    is_copied = [
-        flag and _script(word) not in usual and (len(word) > 1 or bool(_UNSPACED.match(word)))
-        for flag, (word, *_) in zip(is_word, ours)
-    ]
-    for i in range(len(ours) - _MIN_RUN + 1):
-        run = tuple(word for word, *_ in ours[i : i + _MIN_RUN])
-        if run in runs and all(_is_plain(word) and not _UNSPACED.match(word) for word in run):
-            is_copied[i : i + _MIN_RUN] = [True] * _MIN_RUN
-    if target.likely and not source.likely & target.likely:
-        for flag, group in groupby(range(len(ours)), key=lambda i: is_word[i]):
-            run_of = list(group)
-            words = [ours[i][0] for i in run_of]
-            if flag and all(word.isalpha() and word.islower() for word in words):
-                for i, word in zip(run_of, words):
-                    is_copied[i] |= _is_left(word, source, target)
-    for flag, places in groupby(zip(is_copied, ours), key=lambda item: item[0]):
-        spans = [span for _, (_, *span) in places]
-        if flag:
-            yield spans[0][0], spans[-1][1], "not translated"
+    can_tell = bool(target.likely) and not source.likely & target.likely
+    for is_shared, group in groupby(ours, key=lambda item: item[0] in in_source):
+        run = list(group)
+        plain = [word for word, *_ in run if _is_plain(word) and not _UNSPACED.match(word)]
+        is_long = len(plain) >= _MIN_RUN and 3 * len(plain) > 2 * len(run)  # not a title
+        is_lower = all(word.isalpha() and word.islower() for word, *_ in run)
+        left = [
+            (start, end)
+            for word, start, end in run
+            if is_long
+            or (_script(word) not in usual and (len(word) > 1 or _UNSPACED.match(word)))
+            or (can_tell and is_lower and _is_left(word, source, target))
+        ]
+        if is_shared and left:
+            yield left[0][0], left[-1][1], "not translated"
 
 
 def _repeated(words: Words, may_double: bool) -> Iterator[Span]:
