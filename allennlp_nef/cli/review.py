@@ -195,6 +195,10 @@ def review(
         raise UserError("--title: expected --output")
     bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
     segments = [segment for bitext in bitexts for segment in bitext.segments]
+    for bitext in bitexts:
+        for each in bitext.segments:
+            each.source_language = each.source_language or bitext.source_language
+            each.target_language = each.target_language or bitext.target_language
     copies = _copies(annotated, bitexts)
     check_outputs((output, *copies), filter(None, (*inputs, answers, decisions)))
     writers = [writer_of(*each) for each in zip(bitexts, copies)]
@@ -206,7 +210,7 @@ def review(
             **{"trust": trust, "overrides": overrides, "checks": checks},
             **{"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device},
         }
-        results = _predict(bitexts, archive, model)
+        results = _predict(segments, archive, model)
     elif answers is not None:
         results = read_answers(answers, segments, checks)
     rows = array("d")
@@ -279,7 +283,9 @@ def _recorded(
         yield answer
 
 
-def _predict(bitexts: Sequence[Bitext], archive: str, options: dict[str, Any]) -> Iterator[Answer]:
+def _predict(
+    segments: Sequence[TranslatedSentence], archive: str, options: dict[str, Any]
+) -> Iterator[Answer]:
     """Yields the model's answer for each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
 
@@ -288,17 +294,19 @@ def _predict(bitexts: Sequence[Bitext], archive: str, options: dict[str, Any]) -
     predictor = load_predictor(archive, name="word_qe", on_error="skip", **options)
     if predictor._dataset_reader.tagged != "target":
         raise UserError(f"{archive}: expected a model that tags the words of translations")
-    segments = [segment for bitext in bitexts for segment in bitext.segments]
     if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
-        codes = {code for each in bitexts for code in (each.source_language, each.target_language)}
-        codes |= {
-            code for each in segments for code in (each.source_language, each.target_language)
-        }
+        codes = {code for each in segments for code in (each.source_language, each.target_language)}
         for code in sorted(filter(None, codes)):
             if base_language(code) not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)
+    known = ("source_language", "target_language", "may_omit_number")
     requests: Iterator[tuple[str, Any]] = (
-        ("", UserError(each.error) if each.error else dict(zip(REQUIRED, each.texts)))
+        (
+            "",
+            UserError(each.error)
+            if each.error
+            else {**dict(zip(REQUIRED, each.texts)), **{name: each[name] for name in known}},
+        )
         for each in segments
     )
     yield from Tqdm.tqdm(predictor.stream(requests), total=len(segments), desc="segments")

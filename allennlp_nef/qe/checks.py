@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import cache
 from gettext import c2py
 from html.entities import html5
 from itertools import groupby, product
@@ -78,7 +79,7 @@ _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 
 # Preparation: placeholders, tags and words
 
-_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});", re.ASCII)
+_PIECE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});|[^&]+|&", re.ASCII)
 _PERCENTAGE = re.compile(r"(?<!\d)(\d{1,3})\s?[%٪]")
 _CODE = re.compile(
     r"""
@@ -114,14 +115,11 @@ def _unescape(text: str) -> tuple[str, Sequence[int]]:
     """Replaces character references. Returns the offset of each character in the original, and of the end."""
     parts: list[str] = []
     offsets: list[int] = []
-    last = 0
-    for match in _REFERENCE.finditer(text):
-        if match[0][1] == "#" or match[0][1:] in html5:
-            character = html.unescape(match[0])
-            parts += [text[last : match.start()], character]
-            offsets += [*range(last, match.start()), *[match.start()] * len(character)]
-            last = match.end()
-    return "".join(parts) + text[last:], [*offsets, *range(last, len(text) + 1)]
+    for match in _PIECE.finditer(text):
+        is_reference = match[0].startswith("&#") or match[0][1:] in html5
+        parts.append(html.unescape(match[0]) if is_reference else match[0])
+        offsets += [match.start()] * len(parts[-1]) if is_reference else range(*match.span())
+    return "".join(parts), [*offsets, len(text)]
 
 
 def _icu(text: str) -> tuple[list[Code], list[Span]]:
@@ -273,9 +271,14 @@ def _placeholders(source: Text, target: Text) -> Places:
         allowed[key] -= key not in allowed or code.role != "single" or bool(missing)
         if allowed[key] < 0:
             extra.append(code)
-    is_one = len(extra) + missing.total() == 1
-    if target.may_omit_number and is_one and not (extra and source.codes):
-        return
+    if (
+        target.may_omit_number
+        and len(extra) + missing.total() == 1
+        and not (extra and source.codes)
+    ):
+        theirs, ours = (len(re.findall(r"^\s|\s\s|%", side.masked)) for side in (source, target))
+        if theirs >= ours:  # no remains of a code
+            return
     for code in extra:
         yield code.start, code.end, f"{code.shown or code.name} is not in the source"
     for code in [] if any(code.name == _ENDLESS for code in extra) else source.codes:
@@ -287,6 +290,7 @@ def _placeholders(source: Text, target: Text) -> Places:
         yield crossed.start, crossed.end, f"{crossed.shown or crossed.name} crosses another pair"
 
 
+@cache
 def is_rare_form(plural_forms: str, form: int) -> bool:
     """
     Returns whether a plural form is for one or two numbers, so that a translation may omit the number.
@@ -317,12 +321,10 @@ _EAST_ASIAN = re.compile(
     rf"(?:(?<![\d.,])\d+(?:[.,]\d+)?(?:{_SMALL}{_LARGE}?|{_LARGE})|{_NUMERAL}{_SMALL}?{_LARGE}?"
     rf"|(?<![\d万億亿])[十百千]{_LARGE}?|(?:(?<={_SMALL})|(?<={_LARGE}))\d+){{1,16}}"
 )
-_MONTH = re.compile(r"(\d\d?)(?:\s*[月월]|/\d\d?/\d)|(?<=\d)[./-](\d\d?)[./-]")
+_MONTH = re.compile(r"\d\d?\s?[月월]")  # may be a name in the other language
 _CLOCK = re.compile(
-    r"\d\s*(?:[ap]\.?\s?m\b|uhr|h\b|[時点點时시])|\d[:.]\d\d\b|o.clock|[午오][前後后전후]|[上下]午|बजे|\bklo?\b",
-    re.IGNORECASE,
+    r"(?i)\d\s*(?:[ap]\.?\s?m\b|uhr|h\b|[時点點时시])|\d[:.]\d\d\b|o.clock|[午오][前後后전후]|[上下]午"
 )
-_ROMAN = dict(zip("IVXLCDM", (1, 5, 10, 50, 100, 500, 1000)))
 
 
 class _Number(NamedTuple):
@@ -333,7 +335,7 @@ class _Number(NamedTuple):
     readings: list[list[Decimal]]
     """The ways to read it, each as one or more values, such as those of a date."""
     kind: str = "digits"
-    """Or "word", or "numeral" if it may be something else, such as a Roman numeral or a part of a Chinese word."""
+    """Or "word", or "numeral" if it may be a part of a Chinese word."""
 
 
 def _value(whole: str, decimals: str = "") -> Decimal:
@@ -371,12 +373,13 @@ def _east_asian(number: str) -> Decimal:
 
 
 def _numbers(side: Text) -> Iterator[_Number]:
-    """Yields the numbers in a text: those in digits, number words of its language, and Roman numerals."""
+    """Yields the numbers in a text: those in digits, and number words of its language."""
     east_asian = [*_EAST_ASIAN.finditer(side.masked)]
     for match in east_asian:
         kind = "digits" if match[0][0].isdecimal() else "numeral"
         yield _Number(*match.span(), [[_east_asian(match[0])]], kind)
-    text = _mask(side.masked, (match.span() for match in east_asian))
+    hidden = [*east_asian, *_MONTH.finditer(side.masked)]
+    text = _mask(side.masked, (match.span() for match in hidden))
     for match in _NUMBER.finditer(text):
         start, end = match.span()
         readings = _readings(match)
@@ -397,10 +400,6 @@ def _numbers(side: Text) -> Iterator[_Number]:
             parts = [values.get(part) for part in word.lower().split("-")]  # twenty-one
             if None not in parts:
                 yield _Number(start, end, [[Decimal(sum(filter(None, parts)))]], "word")
-        if len(word) < 10 and _ROMAN.keys() >= set(word):
-            digits = [_ROMAN[letter] for letter in word]
-            signed = [a if a >= b else -a for a, b in zip(digits, [*digits[1:], 0])]
-            yield _Number(start, end, [[Decimal(sum(signed))]], "numeral")
 
 
 def _shorter(value: Decimal, has_clock: bool) -> set[int]:
@@ -419,10 +418,10 @@ def _is_long(value: Decimal) -> bool:
 
 
 def _unknown(
-    numbers: Iterable[_Number], others: set[Decimal], anywhere: set[Decimal], has_clock: bool
+    numbers: Iterable[_Number], others: set[Decimal], has_clock: bool
 ) -> list[tuple[_Number, list[Decimal]]]:
     """Returns the numbers that the other side lacks, with the unknown values of their best reading."""
-    known = others | anywhere | {each for value in others for each in _shorter(value, has_clock)}
+    known = others | {each for value in others for each in _shorter(value, has_clock)}
     unknown = []
     for number in numbers:
         readings = (
@@ -443,14 +442,13 @@ def _different_numbers(source: Text, target: Text) -> Places:
     """
     sides = source, target
     has_clock = any(_CLOCK.search(side.masked) for side in sides)
-    months = {Decimal(a or b) for side in sides for a, b in _MONTH.findall(side.masked)}
     theirs, ours = ([*_numbers(side)] for side in sides)
     their_values, our_values = (
         {v for each in side for reading in each.readings for v in reading}
         for side in (theirs, ours)
     )
-    missing = _unknown(theirs, our_values, months, has_clock)  # months may be names
-    extra = _unknown(ours, their_values, months, has_clock)
+    missing = _unknown(theirs, our_values, has_clock)
+    extra = _unknown(ours, their_values, has_clock)
     sizes = {value.adjusted() for _, values in missing for value in values}
     similar = {size + each for size in sizes for each in (-1, 0, 1)}
     # Words are only held against words of languages whose number words are known.
@@ -557,22 +555,22 @@ def _untranslated(source: Text, target: Text) -> Places:
 
 def _repeated(words: Words, may_double: bool) -> Iterator[Span]:
     """Yields where words repeat the words before them. Short repetitions with punctuation do not count."""
-    last = 0
     keys = [word.lower() for word, *_ in words]
+    last = 0
     for i, size in product(range(len(keys)), range(1, _MAX_REPETITION + 1)):
-        end = i + size
-        if i < last or end >= len(keys) or keys[i] != keys[end] or not keys[i][0].isalpha():
+        piece, end = keys[i : i + size], i + size
+        if i < last or not piece[0][0].isalpha() or keys[end : end + 1] != piece[:1]:
             continue
-        piece = keys[i:end]
         while keys[end : end + size] == piece:
             end += size
-        is_short = _UNSPACED.match(piece[0]) and size < 3
-        has_marks = size < 4 and not all(word[0].isalpha() for word in piece)
-        is_double = end == i + 2 * size and (
-            (size < 3 and may_double) or (size == 1 and piece[0] in tables.MAY_DOUBLE)
+        may_repeat = (
+            (size < 4 and not all(word[0].isalpha() for word in piece))
+            or (size < 3 and _UNSPACED.match(piece[0]))
+            or (end == i + 2 * size and size < 3 and may_double)
+            or (end == i + 2 and piece[0] in tables.MAY_DOUBLE)
+            or not _SEPARATORS.isdisjoint(piece)
         )
-        is_list = not _SEPARATORS.isdisjoint(piece)
-        if end > i + size and not (is_short or has_marks or is_double or is_list):
+        if end > i + size and not may_repeat:
             yield words[i + size][1], words[end - 1][2]
             last = end
 
@@ -591,9 +589,8 @@ def _repetitions(source: Text, target: Text) -> Places:
 
 
 def _lengths(source: Text, target: Text) -> Places:
-    theirs, ours = (
-        len(side.text.strip()) + 2 * len(_UNSPACED.findall(side.text)) for side in (source, target)
-    )
+    sides = (side.text.strip() for side in (source, target))
+    theirs, ours = (len(text) + 2 * len(_UNSPACED.findall(text)) for text in sides)
     if theirs and not ours:
         yield 0, 0, "no translation"
     elif ours < 0.35 * theirs - 8:
@@ -623,12 +620,12 @@ def _unpaired(text: str) -> list[int]:
     for match in re.finditer(r"[(){}\[\]「」『』《》【】]", text):
         if match[0] in opened:
             opened[match[0]].append(match.start())
-        elif stack := opened[_PARTNERS[match[0]]]:
-            stack.pop()
-        elif match.start() not in labels:
+        elif opened[_PARTNERS[match[0]]]:
+            opened[_PARTNERS[match[0]]].pop()
+        else:
             unpaired.append(match.start())
-    unpaired += [place for stack in opened.values() for place in stack if place not in labels]
-    return sorted(unpaired)
+    unpaired += [place for places in opened.values() for place in places]
+    return sorted({*unpaired} - labels)
 
 
 def _brackets(source: Text, target: Text) -> Places:

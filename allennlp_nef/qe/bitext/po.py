@@ -16,6 +16,7 @@ from allennlp_nef.qe.bitext.segments import (
     read_bytes,
     write_bytes,
 )
+from allennlp_nef.qe.checks import is_rare_form
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 _OWN = "# allennlp_nef: "  # translators' comments survive updates of a file
@@ -54,6 +55,7 @@ def read_po(path: str) -> Bitext:
     entries = list(_entries(path, lines, encoding))
     header = entries[0].texts if entries and not entries[0].texts["msgid"] else {}
     language = re.search(r"^Language: *(\S+)", header.get("msgstr", ""), re.M)
+    plural_forms = re.search("^Plural-Forms:.*", header.get("msgstr", ""), re.M)
     segments: list[TranslatedSentence] = []
     starts: list[int] = []
     for number, entry in enumerate(entries[bool(header) :], 1):
@@ -65,7 +67,11 @@ def read_po(path: str) -> Bitext:
             is_one = keyword == "msgstr" or (keyword == "msgstr[0]" and len(texts) > 1)
             name = f"message {number}{keyword.removeprefix('msgstr')}"
             text = source if is_one else plural
-            segments.append(make_segment(name, path, entry.start + 1, text, target))
+            segment = make_segment(name, path, entry.start + 1, text, target)
+            if form := re.sub(r"\D", "", keyword):
+                rule = plural_forms[0] if plural_forms else ""
+                segment.may_omit_number = is_rare_form(rule, int(form))
+            segments.append(segment)
             starts.append(entry.start)
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:
@@ -90,7 +96,7 @@ def read_po(path: str) -> Bitext:
         kept += (line for line in lines[copied:] if not line.startswith(_OWN))
         write_bytes(draft, "\n".join(kept).encode(encoding, "backslashreplace"))
 
-    return Bitext(segments, None, language[1] if language else None, write)
+    return Bitext(segments, "en", language[1] if language else None, write)
 
 
 def _set_fuzzy(lines: list[str], is_fuzzy: bool, end: str) -> None:

@@ -78,5 +78,7 @@ def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
     if "offsets" in answer:
         return {**answer, **places}
     spans = join_bad_words(target, offsets, tags, bad)
-    findings = check(source, target) if answer.get("checks") else []
-    return {**answer, **places, "spans": spans, "checks": [each._asdict() for each in findings]}
+    languages = segment.source_language, segment.target_language
+    omits = bool(segment.may_omit_number)
+    found = check(source, target, *languages, may_omit_number=omits) if answer.get("checks") else []
+    return {**answer, **places, "spans": spans, "checks": [each._asdict() for each in found]}
