@@ -30,7 +30,6 @@ from allennlp_nef.cli.outputs import (
 from allennlp_nef.data.files import read_lines
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.layouts import OK
-from allennlp_nef.resources import archive_path
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +83,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     options = {**args.predictor_args}
     if args.threshold is not None:
         options["threshold"] = args.threshold
-    check_outputs([args.output_file], [*files_of(args.input), archive_path(args.archive)])
+    check_outputs([args.output_file], [*files_of(args.input), args.archive])
     is_shown = not args.silent
     with ExitStack() as stack:
         file = None

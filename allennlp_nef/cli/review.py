@@ -32,7 +32,6 @@ from allennlp_nef.qe.review.decisions import apply_decisions, read_decisions
 from allennlp_nef.qe.review.report import report_page
 from allennlp_nef.qe.review.summary import row_of, summary_of
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
-from allennlp_nef.resources import archive_path
 
 logger = logging.getLogger(__name__)
 
@@ -188,10 +187,14 @@ def review(
         raise UserError("--title: expected --output")
     bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
     segments = [segment for bitext in bitexts for segment in bitext.segments]
+    for bitext in bitexts:
+        for each in bitext.segments:
+            each.source_language = each.source_language or bitext.source_language
+            each.target_language = each.target_language or bitext.target_language
     copies = _copies(annotated, bitexts)
     check_outputs(
         (output, *copies),
-        filter(None, (*inputs, answers, decisions, archive and archive_path(archive))),
+        filter(None, (*inputs, answers, decisions, archive)),
     )
     writers = [writer_of(*each) for each in zip(bitexts, copies)]
     made = read_decisions(decisions) if decisions is not None else []
@@ -200,7 +203,7 @@ def review(
     if archive is not None:
         model: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": checks}
         model |= {"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device}
-        results = _predict(bitexts, archive, model)
+        results = _predict(segments, archive, model)
     elif answers is not None:
         results = read_answers(answers, segments, checks)
     tables: list[numpy.ndarray] = []
@@ -271,7 +274,9 @@ def _recorded(
         yield answer
 
 
-def _predict(bitexts: Sequence[Bitext], archive: str, options: dict[str, Any]) -> Iterator[Answer]:
+def _predict(
+    segments: Sequence[TranslatedSentence], archive: str, options: dict[str, Any]
+) -> Iterator[Answer]:
     """Yields the model's answer for each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
 
@@ -280,15 +285,19 @@ def _predict(bitexts: Sequence[Bitext], archive: str, options: dict[str, Any]) -
     predictor = load_predictor(archive, name="word_qe", on_error="skip", **options)
     if predictor._dataset_reader.tagged != "target":
         raise UserError(f"{archive}: expected a model that tags the words of translations")
-    segments = [segment for bitext in bitexts for segment in bitext.segments]
     if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
-        parts: list[Any] = [*bitexts, *segments]
-        codes = {code for each in parts for code in (each.source_language, each.target_language)}
+        codes = {code for each in segments for code in (each.source_language, each.target_language)}
         for code in sorted(filter(None, codes)):
             if base_language(code) not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)
+    known = ("source_language", "target_language", "may_omit_number")
     requests: Iterator[tuple[str, Any]] = (
-        ("", UserError(each.error) if each.error else dict(zip(REQUIRED, each.texts)))
+        (
+            "",
+            UserError(each.error)
+            if each.error
+            else {**dict(zip(REQUIRED, each.texts)), **{name: each[name] for name in known}},
+        )
         for each in segments
     )
     yield from Tqdm.tqdm(predictor.stream(requests), total=len(segments), desc="segments")

@@ -17,10 +17,14 @@ from allennlp_nef.qe.layouts import EOS, OK, bad_ids_of, check_words, parse_link
 from allennlp_nef.qe.spans import join_bad_words, token_offsets
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
+LANGUAGE: Check = (lambda value: isinstance(value, str), "a language code")
 REQUEST: dict[str, Check] = {
     "source": TEXT,
     "target": TEXT,
     "alignments": (lambda value: isinstance(value, str | list | tuple), "a string or a list"),
+    "source_language": LANGUAGE,
+    "target_language": LANGUAGE,
+    "may_omit_number": FLAG,
     "attention": FLAG,
     "trace": FLAG,
     "label_probabilities": FLAG,
@@ -78,7 +82,13 @@ def pair_of(
     else:
         names = {name: name for name in REQUIRED}
         check_words(source.words, target.words, tagged, names)
-    pair = TranslatedSentence(source, target)
+    pair = TranslatedSentence(
+        source,
+        target,
+        source_language=request.get("source_language"),
+        target_language=request.get("target_language"),
+        may_omit_number=request.get("may_omit_number"),
+    )
     if request.get("alignments") is not None:
         lengths = len(source.words), len(without_eos(target.words))
         pair.links = parse_links(request["alignments"], *lengths, "alignments")
@@ -121,6 +131,7 @@ def quality_answer(
     threshold_from: str,
     checks: bool = True,
     label_probabilities: bool | None = False,
+    language_pair: str | None = None,
 ) -> dict[str, Any]:
     """Returns the answer to a translated sentence; see `WordQePredictor`.
 
@@ -145,6 +156,8 @@ def quality_answer(
         Whether to check the translation by rules.
     label_probabilities : `bool`, optional (default = `False`)
         Whether to add the probabilities of all labels.
+    language_pair : `str`, optional
+        The languages of sentences that have none, such as "en-de".
     """
     bad = bad_probabilities(table, labels).tolist()
     tags = [labels[index] for index in tag_ids(table, labels, threshold)]
@@ -176,7 +189,14 @@ def quality_answer(
         answer["tagged"] = tagged
     if checks:
         source, target = pair.texts
-        findings = check(source, target.removesuffix(EOS))
+        first, _, second = (language_pair or "").partition("-")
+        findings = check(
+            source,
+            target.removesuffix(EOS),
+            pair.source_language or first,
+            pair.target_language or second,
+            may_omit_number=bool(pair.may_omit_number),
+        )
         answer["checks"] = [finding._asdict() for finding in findings]
     if label_probabilities:
         answer["label_probabilities"] = dict(zip(labels, table.T.tolist()))

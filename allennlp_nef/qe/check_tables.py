@@ -1,32 +1,35 @@
 """What the checks of translations know about languages and markup. Regular expressions are for lower-case text."""
 
+from collections.abc import Mapping
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Names of HTML elements and attributes that make a word in angle brackets a tag.
-HTML = _words(
-    """a abbr acronym address article aside audio b bdi bdo big blink blockquote body br button caption center cite
-    code col dd del details dfn div dl dt em fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6 head header
-    hr html i iframe img input ins kbd label legend li link main map mark meta nav nobr object ol option p param
-    picture pre q rp rt ruby s samp script section select small source span strike strong style sub summary sup svg
-    table tbody td textarea tfoot th thead time title tr tt u ul var video wbr"""
-)
-VOID = _words("br col hr img input link meta param source wbr")
-INLINE = {
-    **dict.fromkeys(("x", "ph", "it", "ut", "cp"), "single"),
-    **dict.fromkeys(("g", "pc", "mrk", "hi", "sub"), "pair"),
-    **dict.fromkeys(("bx", "bpt", "sc", "sm"), "open"),
-    **dict.fromkeys(("ex", "ept", "ec", "em"), "close"),
-}
-"""The inline elements of XLIFF and TMX, and whether each is a pair of tags, one of a pair, or single."""
+def _each(table: Mapping[str, Value]) -> dict[str, Value]:
+    """Returns a table with a key for each word of the keys."""
+    return {word: value for words, value in table.items() for word in words.split()}
 
-SAME = {
-    **dict.fromkeys(("nb", "nn"), "no"),
-    **dict.fromkeys(("bs", "sr", "sh"), "hr"),
-    **{"ms": "id", "fil": "tl", "iw": "he", "mo": "ro"},
-}
+
+TAGS = _each(
+    {
+        "x ph it ut cp br col hr img input link meta param source wbr": "single",
+        "bx bpt sc sm": "open",
+        "ex ept ec": "close",
+        """g pc mrk hi a abbr acronym address article aside audio b bdi bdo big blink blockquote body button caption
+        center cite code dd del details dfn div dl dt em fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6
+        head header html i iframe ins kbd label legend li main map mark nav nobr object ol option p picture pre q rp rt
+        ruby s samp script section select small span strike strong style sub summary sup svg table tbody td textarea
+        tfoot th thead time title tr tt u ul var video""": "pair",
+    }
+)
+"""The tags of HTML, XLIFF and TMX, and whether each belongs to a pair of tags, to a pair of elements, or to none."""
+
+SAME = _each({"nb nn": "no", "bs sr sh": "hr", "ms": "id", "fil": "tl", "iw": "he", "mo": "ro"})
 """Codes of languages whose texts may be equal, and the code that stands for them here."""
 
 DOUBLING = _words(
@@ -35,9 +38,8 @@ DOUBLING = _words(
 )
 """Languages that double words on purpose. Others may double some words, such as pronouns."""
 MAY_DOUBLE = _words(
-    """att av da das dat de del dem den der det di die e el en er es gli ha ham har hat het i ich ihr il is je jo la le
-    les lo los né nos nous o on os på que s'il se sem si sich sie som soo te that to toe tu u un va van ve vi vous was
-    y z zo du had has do so за то что это как и в не на its had"""
+    """att av das dat de dem den der det die e en er es het i ich ihr il is je la le les lo los me nos nous on que se
+    sem si sich sie som te to u va van vi vous y z do had has do so это и в не на"""
 )
 
 FREQUENT = {
@@ -83,100 +85,62 @@ FREQUENT = {
 }  # fmt: skip
 """Frequent words by language: they tell which language a text is in."""
 
-FOREIGN = {
-    **dict.fromkeys(("pt", "gl"), r"[kwy]|([bdfgmpt])\1|[st]h|ck|gh"),
-    "es": r"[kw]|([bdfgmptsvz])\1|[st]h|ck|gh",
-    "ca": r"[kw]|[st]h|ck|gh",
-    "it": r"[jkwxy]|[st]h|ck",
-    "fr": r"[kw]|sh|gh",
-    "ro": r"[kqwy]|[st]h|ck",
-    "de": r"wh|ough|oo|tion$|[a-z]y$",
-    **dict.fromkeys(("sv", "da", "no"), r"[qwz]|th"),
-    "fi": r"[cqwxz]|[st]h",
-    "et": r"[cqwxy]|th",
-    "lv": r"[qwxy]|th",
-    "lt": r"[qwx]|th",
-    "pl": r"[qvx]|[st]h",
-    **dict.fromkeys(("cs", "sk"), "[qw]|th"),
-    **dict.fromkeys(("hr", "sl"), "[qwxy]|th"),
-    **dict.fromkeys(("hu", "tr"), "[qwx]"),
-    "id": "[qx]|th|ck",
-    "en": r"[^a-zéèêëïôâ'’-]|[cs]z|rz|[jz]$|sch[wlnmrt]|jk|aa|uu|[ckp]h[lnr]",
-}
+FOREIGN = _each(
+    {
+        "pt gl": r"[kwy]|([bdfgmpt])\1|[st]h|ck|gh",
+        "es": r"[kw]|([bdfgmptsvz])\1|[st]h|ck|gh",
+        "ca it": r"[kw]|[st]h|ck",
+        "fr": r"[kw]|[sg]h",
+        "ro": r"[kqwy]|[st]h|ck",
+        "de": r"wh|ough|oo|tion$|[a-z]y$",
+        "sv da no": "[qwz]|th",
+        "fi et lv lt hr sl": "[qwx]|th",
+        "cs sk": "[qw]|th",
+        "pl": "[qvx]|[st]h",
+        "hu tr": "[qwx]",
+        "id": "[qx]|th|ck",
+        "en": r"[^a-zéèêëïôâ'’-]|[cs]z|rz|[jz]$|sch[wlnmrt]|jk|aa|uu|[ckp]h[lnr]",
+    }
+)
 """Letters and groups of letters by language that its own words do not have. Loanwords may have them."""
 LOANS = _words(
-    """backup blog bookmark byte bytes check clock cookie cookies dashboard desktop feedback firewall firmware flash
-    framework hack hacker hardware hashtag html https keyword kit kernel link links layout locale marketing markup
-    network newsletter offset patch playlist plugin proxy query rock script scripts shell
-    software stock tablet tag tags token tokens toolkit web webcam weekend whisky widget widgets wiki workflow
-    workshop yoga yuan zloty ctrl shift www jazz ketchup kebab karaoke kiwi kilo kayak bluetooth gettext xgettext"""
+    """backup blog bookmark byte bytes check clock cookie cookies feedback firewall firmware flash framework hardware
+    ctrl html https kernel keyword kit link links layout locale markup network patch plugin proxy query script
+    shift scripts software stock tag tags token tokens web widget widgets wiki workflow workshop www gettext xgettext"""
 )
 
 NUMBER_WORDS = {
-    "en": (
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    language: {word: number for number, word in enumerate(words.split())}
+    for language, words in {
+        "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty",
-        "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
-    ),
-    "de": (
-        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "null eine zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte",
-    ),
-    "fr": (
-        "zéro une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze",
-    ),
-    "es": ("cero una dos tres cuatro cinco seis siete ocho nueve diez once doce",),
-    "pt": ("zero um dois três quatro cinco seis sete oito nove dez onze doze",),
-    "it": ("zero uno due tre quattro cinque sei sette otto nove dieci undici dodici",),
-    "ro": ("zero unu doi trei patru cinci șase șapte opt nouă zece unsprezece doisprezece",),
-    "nl": ("nul een twee drie vier vijf zes zeven acht negen tien elf twaalf",),
-    "sv": ("noll ett två tre fyra fem sex sju åtta nio tio elva tolv",),
-    "da": ("nul en to tre fire fem seks syv otte ni ti elleve tolv",),
-    "fi": ("nolla yksi kaksi kolme neljä viisi kuusi seitsemän kahdeksan yhdeksän kymmenen",),
-    "pl": (
-        "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście",
-    ),
-    "cs": ("nula jeden dva tři čtyři pět šest sedm osm devět deset jedenáct dvanáct",),
-    "hr": ("nula jedan dva tri četiri pet šest sedam osam devet deset jedanaest dvanaest",),
-    "ru": ("ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",),
-    "uk": ("нуль один два три чотири п'ять шість сім вісім дев'ять десять одинадцять дванадцять",),
-    "hu": ("nulla egy két három négy öt hat hét nyolc kilenc tíz tizenegy tizenkettő",),
-    "tr": ("sıfır bir iki üç dört beş altı yedi sekiz dokuz on",),
-    "id": ("nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh",),
-    "hi": ("शून्य एक दो तीन चार पाँच छह सात आठ नौ दस ग्यारह बारह",),
-    "ar": ("صفر واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة",),
-}
-"""Words for the numbers from 0 by language, and for ordinals."""
+        "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "fr": "zéro une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze",
+        "pl": "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście",
+        "hi": "शून्य एक दो तीन चार पाँच छह सात आठ नौ दस ग्यारह बारह",
+    }.items()
+}  # fmt: skip
+"""The values of number words by language."""
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+NUMBER_WORDS["en"] |= {word: number for number, word in zip(range(20, 100, 10), TENS)}
 
-TENS = ("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-
-SCALES = (
-    (9, r"mill?i[aá]r|milijard|miljard|milyar|mrd|mld|млрд|миллиард|мільярд|милиард|مليار|میلیارد|מיליארד|tỷ|bilh|bn\b|"
-        r"billion|mil\s(?:millones|milhões)|십억|十億|十亿"),
-    (6, r"mill?i[oóõ]|millon|millón|milh[ãõ]|miljo|milijun|milijon|milyon|mln|млн|миллион|мільйон|милион|مليون|ملايين|"
-        r"میلیون|ملین|מיליון|ล้าน|triệu|juta|m\b|백만|百万|百萬"),
-    (12, r"trillion|trilh|billón|兆|조"),
-    (11, "천억|千億|千亿"),
-    (10, "백억|百億|百亿"),
-    (8, "억|億|亿"),
-    (7, "crore|करोड|করোড়|کروڑ|천만|千万|千萬"),
-    (5, "lakh|लाख|لاکھ|লাখ|십만|十万|十萬"),
-    (4, "만|万|萬"),
-    (3, r"thousand|ths|tausend|tsd|mille\b|mil\b|tys|тыс|тис\b|tis[íi]c|tusen|tusind|duizend|ribu|nghìn|ngàn|ألف|آلاف|"
-        r"هزار|אלף|พัน|ezer|tuha|tūkst|bin\b|हजार|हज़ार|হাজার|ہزار|k\b|천|千"),
-    (2, "सय|백|百"),
+SCALES = _each(
+    {
+        "billion milliard millard miljard milijard milyar mrd mld млрд миллиард мільярд مليار": 9,
+        "million millon millón milion milioane milijun miljo miljö milyon mln mio milh млн миллион мільйон милион": 6,
+        "مليون ملايين میلیون ملین ล้าน triệu juta": 6,
+        "trillion trilh": 12,
+        "crore करोड करोड़ কোটি": 7,
+        "lakh लाख لاکھ লাখ": 5,
+        "thousand tausend tsd mille mil tys тыс тис tisíc tusen duizend ribu nghìn ألف آلاف هزار พัน ezer हजार हज़ार": 3,
+    }
 )  # fmt: skip
-"""Words that multiply the number before them, by power of ten."""
-
-ERAS = {
-    "令和": 2018,
-    "平成": 1988,
-    "昭和": 1925,
-    "大正": 1911,
-    "明治": 1867,
-    "民國": 1911,
-    "民国": 1911,
-}
-"""The years before the first year of an era."""
-CALENDARS = (543, 56, 57, 621, 622, 3760, 3761, *range(577, 586))
-"""Differences between years in two calendars: Thai, Nepali, Persian, Hebrew and Islamic ones and the common one."""
+"""Beginnings of words that multiply the number before them, with their powers of ten."""
+NUMERALS = dict(zip("〇零一二两三四五六七八九", (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9)))
+SMALL_UNITS = dict(zip("十百千십백천", (10, 100, 1000) * 2))
+LARGE_UNITS = dict(zip("万萬만億亿억兆조", (10**4,) * 3 + (10**8,) * 3 + (10**12,) * 2))
+"""Chinese numerals and, with those of Korean, the numerals that multiply."""
+ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
+"""The years before the first year of a Japanese era."""
+CALENDARS = (543, 57, 621, 3760)
+"""Differences between years of the Thai, Nepali, Persian and Hebrew calendars and the common one."""

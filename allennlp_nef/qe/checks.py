@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import partial
+from functools import cache
 from gettext import c2py
 from html.entities import html5
 from itertools import groupby, product
@@ -42,8 +42,6 @@ class Code(NamedTuple):
     """Whether it is "single", or the "open" or "close" of a pair."""
     shown: str = ""
     """What messages call it; by default, its name."""
-    is_required: bool = True
-    """False in those branches of ICU messages that some languages lack."""
 
 
 Places = Iterator[tuple[int, int, str]]
@@ -66,6 +64,8 @@ class Text(NamedTuple):
     language: str | None
     likely: set[str]
     """The language; if it is not known, those with the most frequent words in the text."""
+    may_omit_number: bool = False
+    """Whether it is a plural form for few numbers."""
 
 
 _HOLE = "\u2b1a"  # a mark that is neither a letter nor a blank
@@ -74,19 +74,12 @@ _LANGUAGES_OF: dict[str, list[str]] = {}
 for _language, _frequent in tables.FREQUENT.items():
     for _word in _frequent:
         _LANGUAGES_OF.setdefault(_word, []).append(_language)
-_NUMBER_WORDS: dict[str, dict[str, int]] = {}
-"""The values of each number word by language."""
-for _language, _lines in tables.NUMBER_WORDS.items():
-    for _number, _word in (item for line in _lines for item in enumerate(line.split())):
-        _NUMBER_WORDS.setdefault(_word, {})[_language] = _number
-for _number, _word in enumerate(tables.TENS, 3):
-    _NUMBER_WORDS[_word] = {"en": 10 * _number}
 _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 
 
 # Preparation: placeholders, tags and words
 
-_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});", re.ASCII)
+_PIECE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});|[^&]+|&", re.ASCII)
 _PERCENTAGE = re.compile(r"(?<!\d)(\d{1,3})\s?[%٪]")
 _CODE = re.compile(
     r"""
@@ -111,131 +104,100 @@ _CODE = re.compile(
 _CONVERSIONS = {**dict.fromkeys("iu", "d"), **dict.fromkeys("eEFgGaA", "f"), "X": "x"}
 _ID = re.compile(r"\b(?:rid|startRef|id)\s*=\s*[\"']?([^\s\"'>]+)")
 _ICU_TEXT = re.compile(
-    r"\{\s*(?P<argument>\w+)\s*,\s*(?P<type>plural|selectordinal|select)\s*,\s*(?:offset:\d+)?"
+    r"\{\s*(?P<argument>\w+)\s*,\s*(?:plural|selectordinal|select)\s*,(?:\s*offset:\d+)?"
     r"|(?P<quoted>'[{}#][^']*')|(?P<number>#)|(?P<open>\{)|(?P<close>\})"
 )
-_ENDLESS = "ICU message without an end"
 _ICU_BRANCH = re.compile(r"\s*(?:(?P<branch>=?\w+)\s*\{|(?P<close>\}))")
+_ENDLESS = "ICU message without an end"
 
 
 def _unescape(text: str) -> tuple[str, Sequence[int]]:
     """Replaces character references. Returns the offset of each character in the original, and of the end."""
     parts: list[str] = []
     offsets: list[int] = []
-    last = 0
-    for match in _REFERENCE.finditer(text):
-        if match[0][1] == "#" or match[0][1:] in html5:
-            character = html.unescape(match[0])
-            parts += [text[last : match.start()], character]
-            offsets += [*range(last, match.start()), *[match.start()] * len(character)]
-            last = match.end()
-    return "".join(parts) + text[last:], [*offsets, *range(last, len(text) + 1)]
+    for match in _PIECE.finditer(text):
+        is_reference = match[0].startswith("&#") or match[0][1:] in html5
+        parts.append(html.unescape(match[0]) if is_reference else match[0])
+        offsets += [match.start()] * len(parts[-1]) if is_reference else range(*match.span())
+    return "".join(parts), [*offsets, len(text)]
 
 
-class _Frame(NamedTuple):
-    """A part of an ICU message that is not closed yet."""
-
-    kind: str
-    """The type of an argument, "braces", or the selector of a branch, such as "=few"."""
-    argument: str
-    """The argument that `#` stands for."""
-    start: int
-
-
-def _icu(text: str) -> tuple[list[Code], list[tuple[int, int]], list[tuple[int, int]]]:
+def _icu(text: str) -> tuple[list[Code], list[Span]]:
     """
     Parses ICU messages such as `{n, plural, one {# file} other {# files}}`.
 
-    Returns the arguments and `#`, the spans of the syntax, and the spans of the branches that other languages may lack.
-    A message without an end is a single code, together with the text after it.
+    Returns the arguments and `#`, and the spans of the syntax. A message without an end is a single code, together with
+    the text after it.
     """
     codes: list[Code] = []
-    syntax: list[tuple[int, int]] = []
-    optional: list[tuple[int, int]] = []
-    frames: list[_Frame] = []
-    position = depth = 0  # depth: the number of optional branches around the position
-    while True:
-        in_argument = bool(frames) and frames[-1].kind in ("plural", "selectordinal", "select")
-        expected = _ICU_BRANCH.match if in_argument else _ICU_TEXT.search
-        if not (match := expected(text, position)):
-            if frames:
-                codes = [Code(frames[0].start, len(text), _ENDLESS)]
-            return codes, [] if frames else syntax, [] if frames else optional
-        kind, (start, position) = match.lastgroup, match.span()
-        argument = frames[-1].argument if frames else ""
-        if kind == "type":
-            name = f"{{{match['argument']}}}"
-            codes.append(Code(start, position, name, is_required=not depth))
-            number = argument if match["type"] == "select" else match["argument"]
-            frames.append(_Frame(match["type"], number, start))
-        elif kind == "branch":
-            frames.append(_Frame("=" + match["branch"], argument, position))
-            depth += match["branch"] != "other"
-            syntax.append((start, position))
-        elif kind == "number" and argument:
-            codes.append(Code(start, position, f"# of {argument}", is_required=not depth))
-        elif kind == "open" and frames:
-            frames.append(_Frame("braces", argument, start))
-        elif kind == "close" and frames:
-            frame = frames.pop()
-            if frame.kind != "braces":
-                syntax.append((start, position))
-            if frame.kind.startswith("=") and frame.kind != "=other":
-                depth -= 1
-                if not depth:
-                    optional.append((frame.start, start))
+    syntax: list[Span] = []
+    opened: list[str] = []  # the kinds of the braces around the position
+    position = 0
+    while match := (_ICU_BRANCH.match if opened[-1:] == ["argument"] else _ICU_TEXT.search)(
+        text, position
+    ):
+        kind, span, position = match.lastgroup or "", match.span(), match.end()
+        if kind == "argument":
+            codes.append(Code(*span, f"{{{match['argument']}}}"))
+            opened.append(kind)
+        elif kind == "branch" or (kind == "open" and opened):
+            opened.append(kind)
+        elif kind == "number" and opened:
+            codes.append(Code(*span, "#"))
+        if kind == "branch" or (kind == "close" and opened and opened.pop() != "open"):
+            syntax.append(span)
+    return ([Code(codes[0].start, len(text), _ENDLESS)], []) if opened else (codes, syntax)
 
 
-def _name_of(match: re.Match[str], counts: Counter[str]) -> str:
-    """Returns what a placeholder stands for: the position and type, or the name, of its argument; "" if it is none."""
-    kind = match.lastgroup
+def _code_of(match: re.Match[str], counts: Counter[str]) -> tuple[str, str]:
+    """
+    Returns the name and the role of a placeholder or tag; the name is "" if it is none.
+
+    A placeholder stands for the position and type, or the name, of its argument. Attributes of tags may be translated,
+    apart from the id.
+    """
+    kind, name, role = match.lastgroup, "", "single"
     if kind == "conversion":
-        key = match["at"] or match["key"] or match["key2"]
+        key = match["at"] or match["key"] or match["key2"] or ""
         if not key and match["conversion"] != "n":  # %n of Qt has no position
             counts["%"] += 1
             key = str(counts["%"])
-        return f"%{key or ''}${_CONVERSIONS.get(match['conversion'], match['conversion'])}"
-    if kind == "brace":
+        name = f"%{key}${_CONVERSIONS.get(match['conversion'], match['conversion'])}"
+    elif kind == "brace":
         counts["{"] += not match["brace"]
-        return f"{{{match['brace'] or counts['{'] - 1}}}"
-    if kind == "double":
-        return f"{{{{{match['double'].strip()}}}}}"
-    if kind == "qt":
-        return f"%{match['qt']}"
-    return match[0] if kind in ("literal", "letter") else ""
-
-
-def _tag(match: re.Match[str]) -> tuple[str, str]:
-    """Returns the name and role of a tag. Attributes may be translated, apart from the id of an inline element."""
-    name = match["tag"]
-    if name in tables.INLINE:
-        role, identity = tables.INLINE[name], _ID.search(match["attributes"])
-        name = f"{name} {identity[1]}" if identity else name
-    elif name.lower() in tables.HTML:
-        name = name.lower()
-        role = "single" if name in tables.VOID else "pair"
-    else:
-        return "", ""
-    if role == "pair":
-        role = "close" if match["slash"] else "single" if match["end"] else "open"
+        name = f"{{{match['brace'] or counts['{'] - 1}}}"
+    elif kind == "double":
+        name = f"{{{{{match['double'].strip()}}}}}"
+    elif kind == "qt":
+        name = f"%{match['qt']}"
+    elif kind == "end" and match["tag"].lower() in tables.TAGS:
+        name = match["tag"].lower()
+        role = tables.TAGS[name]
+        if role == "pair":
+            role = "close" if match["slash"] else "single" if match["end"] else "open"
+        if identity := _ID.search(match["attributes"]):
+            name = f"{name} {identity[1]}"
+    elif kind in ("literal", "letter"):
+        name = match[0]
     return name, role
 
 
 def _codes_of(text: str, percentages: set[str]) -> tuple[list[Code], list[Span]]:
     """Returns the placeholders and tags of a text, and other spans that are not words."""
-    codes, others, optional = _icu(text)
+    codes, others = _icu(text)
+    is_icu = bool(codes)
     text = _mask(text, [*others, *(code[:2] for code in codes)])
-    starts = [start for start, _ in optional]
     counts: Counter[str] = Counter()
     for match in _CODE.finditer(text):
         kind, span = match.lastgroup, match.span()
-        name, role = _tag(match) if kind == "end" else (_name_of(match, counts), "single")
+        name, role = _code_of(match, counts)
         if name and not (kind == "qt" and match["qt"] in percentages):
-            branch = bisect_left(starts, span[0]) - 1
-            is_required = branch < 0 or optional[branch][1] <= span[0]
-            codes.append(Code(*span, name, role, match[0], is_required))
+            codes.append(Code(*span, name, role, match[0]))
         elif kind == "address":
             others.append(span)
+    if is_icu:  # each counts once, as languages have different numbers of branches
+        others += [code[:2] for code in codes]
+        codes = [*{code[2:4]: code for code in reversed(codes)}.values()]
     return codes, others
 
 
@@ -247,10 +209,6 @@ def _mask(text: str, spans: Iterable[Span]) -> str:
             parts += [text[last:start], _HOLE * (end - max(start, last))]
             last = end
     return "".join(parts) + text[last:]
-
-
-def _words(text: str) -> Words:
-    return [(text[a:b], a, b) for a, b in split_punctuation(text, split_cjk=True)]
 
 
 def _base(code: str) -> str:
@@ -280,7 +238,7 @@ def _prepare(
             start, end = (bisect_left(offsets, place) for place in each[:2])
             found.append(each._replace(start=start, end=end))
         masked = _mask(text, [*others, *(each[:2] for each in found)])
-        words = _words(masked)
+        words = [(masked[a:b], a, b) for a, b in split_punctuation(masked, split_cjk=True)]
         language = _base(code) if code else None
         likely = {language} if language else _guess(words)
         found.sort(key=lambda each: each[:2])
@@ -302,11 +260,10 @@ def _crossed(codes: Sequence[Code]) -> Code | None:
     return None
 
 
-def _placeholders(source: Text, target: Text, may_omit_number: bool = False) -> Places:
+def _placeholders(source: Text, target: Text) -> Places:
     """Finds missing and added codes, and pairs that cross. A plural form may omit the number, or have it."""
     allowed = Counter((code.name, code.role) for code in source.codes)
-    missing = Counter((code.name, code.role) for code in source.codes if code.is_required)
-    missing -= Counter((code.name, code.role) for code in target.codes if code.is_required)
+    missing = allowed - Counter((code.name, code.role) for code in target.codes)
     extra = []
     for code in target.codes:
         key = (code.name, code.role)
@@ -314,13 +271,13 @@ def _placeholders(source: Text, target: Text, may_omit_number: bool = False) -> 
         allowed[key] -= key not in allowed or code.role != "single" or bool(missing)
         if allowed[key] < 0:
             extra.append(code)
-    if may_omit_number:
-        remains = [len(re.findall(r"^\s|\s\s|%", side.masked)) for side in (source, target)]
-        if (
-            len(extra) + missing.total() == 1
-            and remains[0] >= remains[1]
-            and not (extra and source.codes)
-        ):
+    if (
+        target.may_omit_number
+        and len(extra) + missing.total() == 1
+        and not (extra and source.codes)
+    ):
+        theirs, ours = (len(re.findall(r"^\s|\s\s|%", side.masked)) for side in (source, target))
+        if theirs >= ours:  # no remains of a code
             return
     for code in extra:
         yield code.start, code.end, f"{code.shown or code.name} is not in the source"
@@ -333,6 +290,7 @@ def _placeholders(source: Text, target: Text, may_omit_number: bool = False) -> 
         yield crossed.start, crossed.end, f"{crossed.shown or crossed.name} crosses another pair"
 
 
+@cache
 def is_rare_form(plural_forms: str, form: int) -> bool:
     """
     Returns whether a plural form is for one or two numbers, so that a translation may omit the number.
@@ -355,18 +313,18 @@ _NUMBER = re.compile(
     r"|\d\d?(?:,\d\d){1,5},\d{3})(?:(?!(?P=mark))[.,٫](?P<decimals>\d+))?(?![,.]?\d|(?P=mark)\d)"
     r"|\d+(?:[.,'’٫٬]\d+)*"
 )
-_SCALE = re.compile(
-    "|".join(rf"\s*(?P<p{power}>{words})" for power, words in tables.SCALES), re.IGNORECASE
+_SCALE = re.compile(rf"\s?({'|'.join(tables.SCALES)})", re.IGNORECASE)
+# Numbers such as 3億5000万, 5천만 and 三百二十万.
+_SMALL, _LARGE = (f"[{''.join(units)}]" for units in (tables.SMALL_UNITS, tables.LARGE_UNITS))
+_NUMERAL = f"[{''.join(tables.NUMERALS)}]"
+_EAST_ASIAN = re.compile(
+    rf"(?:(?<![\d.,])\d+(?:[.,]\d+)?(?:{_SMALL}{_LARGE}?|{_LARGE})|{_NUMERAL}{_SMALL}?{_LARGE}?"
+    rf"|(?<![\d万億亿])[十百千]{_LARGE}?|(?:(?<={_SMALL})|(?<={_LARGE}))\d+){{1,16}}"
 )
-_MONTH = re.compile(r"(\d\d?)(?:\s*[月월]|/\d\d?/\d)|(?<=\d)[./-](\d\d?)[./-]")
+_MONTH = re.compile(r"\d\d?\s?[月월]")  # may be a name in the other language
 _CLOCK = re.compile(
-    r"\d\s*(?:[ap]\.?\s?m\b|uhr|h\b|[時点點时시])|\d[:.]\d\d\b|o.clock|午前|午後|上午|下午|오전|오후|बजे|\bklo?\b",
-    re.IGNORECASE,
+    r"(?i)\d\s*(?:[ap]\.?\s?m\b|uhr|h\b|[時点點时시])|\d[:.]\d\d\b|o.clock|[午오][前後后전후]|[上下]午"
 )
-_ROMAN = dict(zip("IVXLCDM", (1, 5, 10, 50, 100, 500, 1000)))
-_NUMERALS = {**dict(zip("〇零一二三四五六七八九", (0, *range(10)))), "两": 2, "兩": 2}
-_UNITS = dict(zip("十百千万萬億亿", (10, 100, 1000, 10**4, 10**4, 10**8, 10**8)))
-_CHINESE = re.compile(f"[{''.join([*_NUMERALS, *_UNITS])}]{{1,16}}")
 
 
 class _Number(NamedTuple):
@@ -377,7 +335,7 @@ class _Number(NamedTuple):
     readings: list[list[Decimal]]
     """The ways to read it, each as one or more values, such as those of a date."""
     kind: str = "digits"
-    """Or "word", or "numeral" if it may be something else, such as a Roman numeral or a part of a Chinese word."""
+    """Or "word", or "numeral" if it may be a part of a Chinese word."""
 
 
 def _value(whole: str, decimals: str = "") -> Decimal:
@@ -397,60 +355,51 @@ def _readings(match: re.Match[str]) -> list[list[Decimal]]:
     return [whole, each] if is_apart else [whole]
 
 
-def _numbers(text: str) -> list[_Number]:
-    """Returns the numbers in a text; 1万1000 and 3億5000万 are one."""
-    numbers: list[_Number] = []
-    joint: int | None = None  # the end of the number before, if a scale word follows it
+def _east_asian(number: str) -> Decimal:
+    """Returns the value of a number such as 3億5000万, 5천만, 三百二十万 or 二〇一九."""
+    total = section = digits = Decimal()  # a section ends at 万 or 億
+    for arabic, sign in re.findall(r"([\d.,]+)|(.)", number):
+        if arabic:
+            digits = Decimal(arabic.replace(",", "."))
+        elif sign in tables.NUMERALS:
+            digits = 10 * digits + tables.NUMERALS[sign]
+        elif sign in tables.SMALL_UNITS:
+            section += (digits or 1) * tables.SMALL_UNITS[sign]
+            digits = Decimal()
+        else:
+            total += (section + digits or 1) * tables.LARGE_UNITS[sign]
+            section = digits = Decimal()
+    return total + section + digits
+
+
+def _numbers(side: Text) -> Iterator[_Number]:
+    """Yields the numbers in a text: those in digits, and number words of its language."""
+    east_asian = [*_EAST_ASIAN.finditer(side.masked)]
+    for match in east_asian:
+        kind = "digits" if match[0][0].isdecimal() else "numeral"
+        yield _Number(*match.span(), [[_east_asian(match[0])]], kind)
+    hidden = [*east_asian, *_MONTH.finditer(side.masked)]
+    text = _mask(side.masked, (match.span() for match in hidden))
     for match in _NUMBER.finditer(text):
         start, end = match.span()
         readings = _readings(match)
-        scale = _SCALE.match(text, end)
-        if scale:
-            power, parts = int((scale.lastgroup or "")[1:]), re.split(r"\D+", match[0])
+        if scale := _SCALE.match(text, end):
+            power, parts = tables.SCALES[scale[1].lower()], re.split(r"\D+", match[0])
             # Other languages may have scale words that are not in the table.
             unscaled = readings[:1] if scale[0].isascii() else []
             if len(parts) == 2:  # 4.176 million
                 readings = [*readings, [_value(*parts)]]
             readings = [[value.scaleb(power) for value in each] for each in readings] + unscaled
-        first, second = numbers[-1].readings[0][0] if numbers else Decimal(), readings[0][0]
-        if joint is not None and second < first and not text[joint:start].strip():
-            start = numbers.pop().start
-            readings = [[first + second]]
         if years := tables.ERAS.get(text[max(0, start - 2) : start]):
-            readings = [*readings, [second + years]]
-        numbers.append(_Number(start, end, readings))
-        joint = scale.end() if scale and not scale[0].isascii() else None
-    return numbers
-
-
-def _spelled(text: Text) -> Iterator[_Number]:
-    """Yields the numbers that words of a text stand for: number words, Roman and Chinese numerals."""
-    for word, start, end in text.words:
-        *tens, last = word.lower().split("-")[-2:]  # twenty-one
-        for language, value in _NUMBER_WORDS.get(last, {}).items():
-            ten = _NUMBER_WORDS.get(tens[0], {}).get(language, 0) if tens else 0
-            if (ten >= 20 or not tens) and (not text.likely or language in text.likely):
-                yield _Number(start, end, [[Decimal(ten + value)]], "word")
-        if len(word) < 10 and _ROMAN.keys() >= set(word):
-            digits = [_ROMAN[letter] for letter in word]
-            signed = [a if a >= b else -a for a, b in zip(digits, [*digits[1:], 0])]
-            yield _Number(start, end, [[Decimal(sum(signed))]], "numeral")
-    for match in _CHINESE.finditer(text.masked):
-        yield _Number(*match.span(), [[Decimal(_chinese(match[0]))]], "numeral")
-
-
-def _chinese(numerals: str) -> int:
-    """Returns the value of Chinese numerals, such as 三百二十万 or 二〇一九."""
-    total = section = digits = 0  # a section ends at 万 or 亿
-    for numeral in numerals:
-        unit = _UNITS.get(numeral, 0)
-        if not unit:
-            digits = 10 * digits + _NUMERALS[numeral]
-        elif unit < 10_000:
-            section, digits = section + (digits or 1) * unit, 0
-        else:
-            total, section, digits = total + (section + digits or 1) * unit, 0, 0
-    return total + section + digits
+            readings = [*readings, [readings[0][0] + years]]
+        yield _Number(start, end, readings)
+    languages = side.likely or tables.NUMBER_WORDS
+    known = [words for name, words in tables.NUMBER_WORDS.items() if name in languages]
+    for word, start, end in side.words:
+        for values in known:
+            parts = [values.get(part) for part in word.lower().split("-")]  # twenty-one
+            if None not in parts:
+                yield _Number(start, end, [[Decimal(sum(filter(None, parts)))]], "word")
 
 
 def _shorter(value: Decimal, has_clock: bool) -> set[int]:
@@ -468,37 +417,20 @@ def _is_long(value: Decimal) -> bool:
     return len(str(value.normalize()).partition("E")[0].replace(".", "")) > 2
 
 
-def _unknown_numbers(sides: Sequence[Text]) -> list[list[tuple[_Number, list[Decimal]]]]:
-    """Returns the numbers of each side that the other one lacks, with the unknown values of their best reading."""
-    numbers = [[*_numbers(side.masked), *_spelled(side)] for side in sides]
-    values = [
-        {v for number in each for reading in number.readings for v in reading} for each in numbers
-    ]
-    has_clock = any(_CLOCK.search(side.masked) for side in sides)
-    # Months may be names.
-    anywhere = {Decimal(a or b) for side in sides for a, b in _MONTH.findall(side.masked)}
-    shorter = [{each for value in side for each in _shorter(value, has_clock)} for side in values]
-    years = [
-        {int(v) - n for v in side if 1300 < v < 6000 for n in tables.CALENDARS} for side in values
-    ]
-    if years[0] & values[1] or years[1] & values[0]:
-        anywhere |= {Decimal(day) for day in range(1, 33)}  # dates of another calendar
+def _unknown(
+    numbers: Iterable[_Number], others: set[Decimal], has_clock: bool
+) -> list[tuple[_Number, list[Decimal]]]:
+    """Returns the numbers that the other side lacks, with the unknown values of their best reading."""
+    known = others | {each for value in others for each in _shorter(value, has_clock)}
     unknown = []
-    for side, other in ((0, 1), (1, 0)):
-        known, pairs = values[other] | shorter[other] | anywhere, []
-        for number in numbers[side]:
-            lists = (
-                [
-                    v
-                    for v in reading
-                    if v not in known and values[other].isdisjoint(_shorter(v, has_clock))
-                ]
-                for reading in number.readings
-            )
-            best = min(lists, key=len)
-            if best and (number.kind == "digits" or best > [Decimal(1)]):  # "one" is also a pronoun
-                pairs.append((number, best))
-        unknown.append(pairs)
+    for number in numbers:
+        readings = (
+            [v for v in reading if v not in known and others.isdisjoint(_shorter(v, has_clock))]
+            for reading in number.readings
+        )
+        best = min(readings, key=len)
+        if best and (number.kind == "digits" or best > [Decimal(1)]):  # "one" is also a pronoun
+            unknown.append((number, best))
     return unknown
 
 
@@ -508,7 +440,15 @@ def _different_numbers(source: Text, target: Text) -> Places:
 
     One that the source does not have is an error only if the target lacks a similar one, since either may be in words.
     """
-    missing, extra = _unknown_numbers((source, target))
+    sides = source, target
+    has_clock = any(_CLOCK.search(side.masked) for side in sides)
+    theirs, ours = ([*_numbers(side)] for side in sides)
+    their_values, our_values = (
+        {v for each in side for reading in each.readings for v in reading}
+        for side in (theirs, ours)
+    )
+    missing = _unknown(theirs, our_values, has_clock)
+    extra = _unknown(ours, their_values, has_clock)
     sizes = {value.adjusted() for _, values in missing for value in values}
     similar = {size + each for size in sizes for each in (-1, 0, 1)}
     # Words are only held against words of languages whose number words are known.
@@ -585,59 +525,52 @@ def _visible(text: Text, *hidden: re.Pattern[str]) -> Words:
 
 
 def _untranslated(source: Text, target: Text) -> Places:
-    """Finds copies of the source, and its words in a script or a language that is not the target's."""
+    """Finds copies of the source, and its words in a row, in a script or a language that is not the target's."""
     if target.language and target.language in source.likely:
         return
     is_judged = source.likely or target.language not in tables.FREQUENT
     if is_judged and _is_copy(source.words, target.words):
         yield 0, len(target.text), "copy of the source"
         return
-    theirs = [word for word, *_ in _visible(source, _SOURCE_CODE)]
     ours = _visible(target, _SOURCE_CODE, _QUOTED)
-    in_source = set(theirs)
-    runs = {tuple(theirs[i : i + _MIN_RUN]) for i in range(len(theirs))}
+    in_source = {word for word, *_ in _visible(source, _SOURCE_CODE) if word[0].isalpha()}
     scripts = Counter(script for word, *_ in ours for script in [_script(word)] * len(word))
     usual = {"", "LATIN", *[name for name, _ in scripts.most_common() if name][:1]}
-    is_word = [word in in_source and word[0].isalpha() for word, *_ in ours]
-    is_copied = [
-        flag and _script(word) not in usual and (len(word) > 1 or bool(_UNSPACED.match(word)))
-        for flag, (word, *_) in zip(is_word, ours)
-    ]
-    for i in range(len(ours) - _MIN_RUN + 1):
-        run = tuple(word for word, *_ in ours[i : i + _MIN_RUN])
-        if run in runs and all(_is_plain(word) and not _UNSPACED.match(word) for word in run):
-            is_copied[i : i + _MIN_RUN] = [True] * _MIN_RUN
-    if target.likely and not source.likely & target.likely:
-        for flag, group in groupby(range(len(ours)), key=lambda i: is_word[i]):
-            run_of = list(group)
-            words = [ours[i][0] for i in run_of]
-            if flag and all(word.isalpha() and word.islower() for word in words):
-                for i, word in zip(run_of, words):
-                    is_copied[i] |= _is_left(word, source, target)
-    for flag, places in groupby(zip(is_copied, ours), key=lambda item: item[0]):
-        spans = [span for _, (_, *span) in places]
-        if flag:
-            yield spans[0][0], spans[-1][1], "not translated"
+    can_tell = bool(target.likely) and not source.likely & target.likely
+    for is_shared, group in groupby(ours, key=lambda item: item[0] in in_source):
+        run = list(group)
+        plain = [word for word, *_ in run if _is_plain(word) and not _UNSPACED.match(word)]
+        is_long = len(plain) >= _MIN_RUN and 3 * len(plain) > 2 * len(run)  # not a title
+        is_lower = all(word.isalpha() and word.islower() for word, *_ in run)
+        left = [
+            (start, end)
+            for word, start, end in run
+            if is_long
+            or (_script(word) not in usual and (len(word) > 1 or _UNSPACED.match(word)))
+            or (can_tell and is_lower and _is_left(word, source, target))
+        ]
+        if is_shared and left:
+            yield left[0][0], left[-1][1], "not translated"
 
 
 def _repeated(words: Words, may_double: bool) -> Iterator[Span]:
     """Yields where words repeat the words before them. Short repetitions with punctuation do not count."""
-    last = 0
     keys = [word.lower() for word, *_ in words]
+    last = 0
     for i, size in product(range(len(keys)), range(1, _MAX_REPETITION + 1)):
-        end = i + size
-        if i < last or end >= len(keys) or keys[i] != keys[end] or not keys[i][0].isalpha():
+        piece, end = keys[i : i + size], i + size
+        if i < last or not piece[0][0].isalpha() or keys[end : end + 1] != piece[:1]:
             continue
-        piece = keys[i:end]
         while keys[end : end + size] == piece:
             end += size
-        is_short = _UNSPACED.match(piece[0]) and size < 3
-        has_marks = size < 4 and not all(word[0].isalpha() for word in piece)
-        is_double = end == i + 2 * size and (
-            (size < 3 and may_double) or (size == 1 and piece[0] in tables.MAY_DOUBLE)
+        may_repeat = (
+            (size < 4 and not all(word[0].isalpha() for word in piece))
+            or (size < 3 and _UNSPACED.match(piece[0]))
+            or (end == i + 2 * size and size < 3 and may_double)
+            or (end == i + 2 and piece[0] in tables.MAY_DOUBLE)
+            or not _SEPARATORS.isdisjoint(piece)
         )
-        is_list = not _SEPARATORS.isdisjoint(piece)
-        if end > i + size and not (is_short or has_marks or is_double or is_list):
+        if end > i + size and not may_repeat:
             yield words[i + size][1], words[end - 1][2]
             last = end
 
@@ -656,9 +589,8 @@ def _repetitions(source: Text, target: Text) -> Places:
 
 
 def _lengths(source: Text, target: Text) -> Places:
-    theirs, ours = (
-        len(side.text.strip()) + 2 * len(_UNSPACED.findall(side.text)) for side in (source, target)
-    )
+    sides = (side.text.strip() for side in (source, target))
+    theirs, ours = (len(text) + 2 * len(_UNSPACED.findall(text)) for text in sides)
     if theirs and not ours:
         yield 0, 0, "no translation"
     elif ours < 0.35 * theirs - 8:
@@ -688,12 +620,12 @@ def _unpaired(text: str) -> list[int]:
     for match in re.finditer(r"[(){}\[\]「」『』《》【】]", text):
         if match[0] in opened:
             opened[match[0]].append(match.start())
-        elif stack := opened[_PARTNERS[match[0]]]:
-            stack.pop()
-        elif match.start() not in labels:
+        elif opened[_PARTNERS[match[0]]]:
+            opened[_PARTNERS[match[0]]].pop()
+        else:
             unpaired.append(match.start())
-    unpaired += [place for stack in opened.values() for place in stack if place not in labels]
-    return sorted(unpaired)
+    unpaired += [place for places in opened.values() for place in places]
+    return sorted({*unpaired} - labels)
 
 
 def _brackets(source: Text, target: Text) -> Places:
@@ -744,11 +676,10 @@ def check(
     theirs, ours = _prepare(
         (source, target), (source_language, target_language), (source_codes, target_codes)
     )
-    placeholders = partial(_placeholders, may_omit_number=may_omit_number)
-    rules: dict[str, Callable[[Text, Text], Places]] = {**CHECKS, "placeholder": placeholders}
+    ours = ours._replace(may_omit_number=may_omit_number)
     found = [
         Finding(kind, ours.offsets[start], ours.offsets[end], message)
-        for kind, rule in rules.items()
+        for kind, rule in CHECKS.items()
         for start, end, message in rule(theirs, ours)
     ]
     return sorted(found, key=lambda finding: finding[1:3])

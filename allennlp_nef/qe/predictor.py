@@ -48,6 +48,8 @@ class WordQePredictor(TaggingPredictor):
     from 0: a string such as "0-0 1-1", or a list of such strings or of pairs. Without them, the aligner in the archive,
     if there is one, aligns the words. A model with an `alignment_layer` does not use them. `attention`, `trace`,
     `label_probabilities` and `threshold` are optional and take precedence over the options of the predictor.
+    `source_language` and `target_language`, such as "en" and "pt-BR", are optional and improve the `checks`;
+    `may_omit_number` says that the target is a plural form that may lack the number, such as "one file".
 
     The answer has
 
@@ -89,9 +91,11 @@ class WordQePredictor(TaggingPredictor):
         The severity of spans in output formats, if the model does not predict it: "minor" or "major".
     checks : `bool`, optional (default = `True`)
         Whether answers have `checks`.
-    method, language_pair, ensemble_size : optional
-        For submission formats: the name of the method (default `"allennlp_nef"`), the languages, such as "en-de", and
-        the number of models in an ensemble (default 1).
+    language_pair : `str`, optional (default = `None`)
+        The languages, such as "en-de", for submission formats, and for the checks of requests without languages.
+    method, ensemble_size : optional
+        For submission formats: the name of the method (default `"allennlp_nef"`) and the number of models in an
+        ensemble (default 1).
     attention, trace, label_probabilities, output_format, on_error, keep_fields, max_tokens, batch_size
         See `TaggingPredictor` and `NefPredictor`. For the output formats see `WmtWordQeReader`.
     """
@@ -240,6 +244,7 @@ class WordQePredictor(TaggingPredictor):
             item.options.get("threshold_from", origin),
             self.checks,
             item.options["label_probabilities"],
+            self.language_pair,
         )
         if tagged != "target" and item.options["trace"]:
             answer["target"] = item.record.target.words

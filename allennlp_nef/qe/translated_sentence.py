@@ -35,6 +35,8 @@ class TranslatedSentence:
     """The name or number of the segment in its file or document, such as "unit 7"."""
     source_language: str | None = None
     target_language: str | None = None
+    may_omit_number: bool | None = None
+    """Whether the translation is a plural form for so few numbers that it may lack the number."""
     document: str = ""
     system: str = ""
     domain: str = ""

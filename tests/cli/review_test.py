@@ -352,6 +352,42 @@ def test_wrong_decisions_are_errors_with_their_line(tsv, write_text, tmp_path, c
     assert not (tmp_path / "out.tsv").exists()
 
 
+PO = """
+msgid ""
+msgstr ""
+"Language: {language}\\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\\n"
+
+msgid "%d house"
+msgid_plural "%d houses"
+msgstr[0] "дом"
+msgstr[1] "дом дом"
+"""
+
+
+def test_checks_know_the_languages_and_plural_forms_of_a_file(archive, write_text, tmp_path):
+    report = tmp_path / "report.html"
+    for language, expected in (("ru", ["repetition", "placeholder"]), ("tr", ["placeholder"])):
+        review([write_text("a.po", PO.format(language=language))], archive=archive, output=report)
+        items = content_of(report)["sentences"]
+        findings = [[message for *_, message in item["checks"]] for item in items]
+        assert findings[0] == []
+        assert sorted(findings[1]) == sorted(
+            {"repetition": "repetition", "placeholder": "%d is missing"}[kind] for kind in expected
+        )
+
+
+@pytest.mark.parametrize("language, count", [("ru", 1), ("tr", 0)])
+def test_checks_of_answers_to_words_know_the_languages(write_text, tmp_path, language, count):
+    finding = {"kind": "repetition", "start": 4, "end": 7, "message": "repetition"}
+    answer = {**answer_of("дом дом", 0.1, 0.1), "source": ["house"], "spans": []}
+    del answer["offsets"]
+    answers = write_text("answers.jsonl", json.dumps({**answer, "checks": [finding]}))
+    tsv, report = write_text("a.tsv", "house\tдом дом\n"), tmp_path / "report.html"
+    review([tsv], answers=answers, output=str(report), target_language=language)
+    assert len(content_of(report)["sentences"][0]["checks"]) == count
+
+
 def test_segments_with_findings_of_checks_come_first(archive, write_text, tmp_path):
     tsv = write_text("a.tsv", "the dog\tder Hund\nthe house 12\tdas Haus 13\nno\t\n")
     report, plain = tmp_path / "a.html", tmp_path / "b.html"

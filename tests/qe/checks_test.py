@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-from allennlp_nef.qe import check_tables
 from allennlp_nef.qe.checks import CHECKS, Code, check, is_rare_form
 
 # The kind, the source, the target, and what is marked in the target.
@@ -176,7 +175,7 @@ CASES = [
     ("en-th", "in 2020", "ในปี 2563", ""),
     ("en-ja", "in 2020", "令和2年に", ""),
     ("ja-en", "平成30年", "2018", ""),
-    ("ne-en", "२०७२ बैशाख १२ गते", "On April 25, 2015", ""),
+    ("ne-en", "सन् २०७२", "in 2015", ""),
     ("en-fa", "in 2021", "در سال ۱۴۰۰", ""),
     ("en-he", "in 2021", "בשנת 5781", ""),
     ("en-th", "in 2020", "ในปี 2566", "number"),
@@ -259,7 +258,7 @@ CASES = [
         "",
         "{g, select, male {his {x}} other {their {x}}}",
         "{g, select, male {sein {x}} other {ihr {y}}}",
-        "placeholder placeholder",
+        "placeholder",
     ),
     (
         "",
@@ -419,7 +418,9 @@ def test_inline_codes_are_compared(source_codes, target_codes, count):
     assert [finding.kind for finding in findings] == ["placeholder"] * count
 
 
-@pytest.mark.parametrize("name", check_tables.INLINE)
+@pytest.mark.parametrize(
+    "name", [*"xg", "ph", "it", "ut", "cp", "pc", "mrk", "hi", "sub", "bx", "bpt", "sc", "ex", "em"]
+)
 def test_inline_elements_in_a_text_are_tags(name):
     code = f'<{name} id="1">'
     assert check(f"a {code} b", f"c {code} d") == []

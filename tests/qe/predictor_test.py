@@ -254,6 +254,29 @@ def test_answers_have_a_tag_for_each_token(name):
     json.dumps(answer)
 
 
+def kinds_of(predictor, **request):
+    return [each["kind"] for each in predictor.predict_json(request)["checks"]]
+
+
+def test_checks_know_the_languages_of_a_request_or_of_the_option(predictor):
+    house = {"source": "house", "target": "дом дом"}  # Russian does not double words
+    assert kinds_of(predictor, **house) == []
+    assert kinds_of(predictor, **house, target_language="ru") == ["repetition"]
+    answer = predictor.predict_json({**house, "source_language": "en", "target_language": "ru"})
+    assert answer.keys() == predictor.predict_json(house).keys()
+    with_option = predictor_of(language_pair="en-ru")
+    assert kinds_of(with_option, **house) == ["repetition"]
+    assert kinds_of(with_option, **house, target_language="tr") == []
+    with pytest.raises(UserError, match="^target_language: expected a language code, got 3"):
+        predictor.predict_json({**house, "target_language": 3})
+
+
+def test_a_plural_form_may_omit_the_number(predictor):
+    files = {"source": "%d files", "target": "ملف واحد"}
+    assert kinds_of(predictor, **files) == ["placeholder"]
+    assert kinds_of(predictor, **files, may_omit_number=True) == []
+
+
 def test_hter_is_predicted_besides_the_expected_share():
     answer = WordQePredictor(*train(sentence_score=True)).predict_json(REQUEST)
     assert answer["expected_bad_share"] == pytest.approx(sum(answer["bad_probabilities"]) / 6)

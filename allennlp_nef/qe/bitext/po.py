@@ -15,6 +15,7 @@ from allennlp_nef.qe.bitext.segments import (
     read_bytes,
     write_bytes,
 )
+from allennlp_nef.qe.checks import is_rare_form
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 _OWN = "# allennlp_nef: "  # translators' comments survive updates of a file
@@ -44,14 +45,18 @@ def read_po(path: str) -> Bitext:
     entries = list(_entries(path, lines, encoding))
     header = entries[0][1] if entries and not entries[0][1]["msgid"] else {}
     language = re.search(r"^Language: *(\S+)", header.get("msgstr", ""), re.M)
+    plural_forms = re.search("^Plural-Forms:.*", header.get("msgstr", ""), re.M)
     segments: list[TranslatedSentence] = []
+    rule = plural_forms[0] if plural_forms else ""
     places: list[tuple[int, str]] = []  # the first line and the number of the plural form
     for number, (start, texts) in enumerate(entries[bool(header) :], 1):
         source, plural = texts["msgid"], texts.get("msgid_plural", texts["msgid"])
         targets = {name[6:]: text for name, text in texts.items() if name.startswith("msgstr")}
         for form, target in targets.items():
             text = source if form == "" or (form == "[0]" and len(targets) > 1) else plural
-            segments.append(make_segment(f"message {number}{form}", path, start + 1, text, target))
+            segment = make_segment(f"message {number}{form}", path, start + 1, text, target)
+            segment.may_omit_number = bool(form) and is_rare_form(rule, int(form[1:-1]))
+            segments.append(segment)
             places.append((start, form))
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:
@@ -76,7 +81,7 @@ def read_po(path: str) -> Bitext:
         kept += (line for line in lines[copied:] if not line.startswith(_OWN))
         write_bytes(draft, "\n".join(kept).encode(encoding, "backslashreplace"))
 
-    return Bitext(segments, None, language[1] if language else None, write)
+    return Bitext(segments, "en", language[1] if language else None, write)
 
 
 def _set_fuzzy(lines: list[str], is_fuzzy: bool, end: str) -> None:

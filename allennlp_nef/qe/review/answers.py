@@ -71,7 +71,10 @@ def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
         if not 0 <= each["start"] <= each["end"] <= length:
             raise ValueError(f"a span from {each['start']} to {each['end']} of {length} characters")
     if "offsets" not in answer:
-        findings = check(source, target) if answer.get("checks") else []
         placed["spans"] = join_bad_words(target, offsets, tags, bad)
-        placed["checks"] = [each._asdict() for each in findings]
+        if answer.get("checks"):
+            languages = segment.source_language, segment.target_language
+            omits = bool(segment.may_omit_number)
+            found = check(source, target, *languages, may_omit_number=omits)
+            placed["checks"] = [each._asdict() for each in found]
     return placed
