@@ -369,7 +369,7 @@ def test_checks_know_the_languages_and_plural_forms_of_a_file(archive, write_tex
     report = tmp_path / "report.html"
     for language, expected in (("ru", ["repetition", "placeholder"]), ("tr", ["placeholder"])):
         review([write_text("a.po", PO.format(language=language))], archive=archive, output=report)
-        items = content_of(report)["sentences"]
+        items = content_of(report.read_text("utf-8"))["sentences"]
         findings = [[message for *_, message in item["checks"]] for item in items]
         assert findings[0] == []
         assert sorted(findings[1]) == sorted(
@@ -385,7 +385,7 @@ def test_checks_of_answers_to_words_know_the_languages(write_text, tmp_path, lan
     answers = write_text("answers.jsonl", json.dumps({**answer, "checks": [finding]}))
     tsv, report = write_text("a.tsv", "house\tдом дом\n"), tmp_path / "report.html"
     review([tsv], answers=answers, output=str(report), target_language=language)
-    assert len(content_of(report)["sentences"][0]["checks"]) == count
+    assert len(content_of(report.read_text("utf-8"))["sentences"][0]["checks"]) == count
 
 
 def test_segments_with_findings_of_checks_come_first(archive, write_text, tmp_path):
