@@ -15,11 +15,17 @@ from allennlp_nef.pretrained.loading import archived_transformer, load_tokenizer
 
 @Tokenizer.register("punctuation")
 class PunctuationTokenizer(Tokenizer):
-    """Splits text at whitespace, and splits punctuation from words, with one regular expression.
+    """Splits text at whitespace, and splits punctuation from words, with one regular expression. Splits words at
+    apostrophes as Universal Dependencies do, where that does not depend on the language.
 
-    Punctuation within a word is kept: "well-known", "1,000.5", "10:30", "l'homme", "AT&T", "a@b.org", "@user" and
-    "#tag" are one token each. So are addresses, abbreviations such as "U.S." and repeated marks such as "...".
-    "Lisbon." is two tokens, and so is "Lisbon's". Tokens have their positions in the text as `idx` and `idx_end`.
+    Words are split after an elided article, pronoun, preposition or conjunction, and before an English clitic:
+    "l'|homme", "dell'|Italia", "qu'|il", "Lisbon|'s", "do|n't", in any case and with both apostrophes. Other words with
+    an apostrophe are one token each: "O'Brien", "D'Alema", "aujourd'hui", "rock'n'roll", "Selanik'te", "1990's".
+
+    Other punctuation within a word is kept, except slashes between letters: "well-known", "1,000.5", "10:30", "1/2" and
+    "AT&T" are one token each. So are addresses, "@user", "#tag", placeholders such as "%d" and "{0}", emoticons, emoji
+    sequences, abbreviations such as "U.S." and "Dr.", and repeated marks such as "...". "Lisbon." is two tokens. Tokens
+    have their positions in the text as `idx` and `idx_end`.
 
     # Parameters
 

@@ -1,6 +1,7 @@
 """Tokenizers: their words, and the positions of these in the text."""
 
 import sys
+import time
 
 import pytest
 from allennlp.common import Params
@@ -11,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, SacremosesTokenizer, split_text
+from allennlp_nef.data.word_splitting import split_punctuation
 from allennlp_nef.errors import DataFormatError, UserError
 from tests.data.reader_files import PROPERTY
 
@@ -19,7 +21,26 @@ TEXTS = {
     'He said: "Wait... (no, stop!)"': [
         *("He", "said", ":", '"', "Wait", "...", "(", "no", ",", "stop", "!", ")", '"')
     ],
-    "Lisbon's well-known l'homme don't": ["Lisbon", "'s", "well-known", "l'homme", "don't"],
+    "Lisbon's well-known l'homme don't": [
+        *("Lisbon", "'s", "well-known", "l'", "homme", "do", "n't")
+    ],
+    "DELL’ITALIA qu'Obama d'aujourd'hui l'«ami» l' homme po' di": [
+        *("DELL’", "ITALIA", "qu'", "Obama", "d'", "aujourd'hui"),
+        *("l'", "«", "ami", "»", "l'", "homme", "po'", "di"),
+    ],
+    "I'd've CAN’T y'all cannot '90s 'tis 'n't'": [
+        *("I", "'d", "'ve", "CA", "N’T", "y'", "all", "can", "not", "'90s", "'tis", "'", "n't", "'")
+    ],
+    "the boys' 'end of it all' C's": [
+        *("the", "boys", "'", "'", "end", "of", "it", "all", "'", "C", "'s")
+    ],
+    "l'on c'est-à-dire D'ÉVALUATION": ["l'on", "c'est-à-dire", "D'", "ÉVALUATION"],
+    "Dr. J. Smith, Ph. no D.": ["Dr.", "J.", "Smith", ",", "Ph", ".", "no", "D", "."],
+    "and/or 1/2 t.co/xY a+b@c.org ftp://a.b": [
+        *("and", "/", "or", "1/2", "t.co/xY", "a+b@c.org", "ftp://a.b")
+    ],
+    "5%d 50%, 10 %d.": ["5", "%", "d", "50", "%", ",", "10", "%d", "."],
+    "ok😀👍🏽! What?!": ["ok", "😀👍🏽", "!", "What", "?!"],
     "U.S. stocks rose 1,000.5 (3%) at 10:30, $5": [
         *("U.S.", "stocks", "rose", "1,000.5", "(", "3", "%", ")", "at", "10:30", ",", "$", "5")
     ],
@@ -34,6 +55,42 @@ TEXTS = {
 @pytest.mark.parametrize("text", list(TEXTS))
 def test_punctuation_is_split_from_words(text):
     assert [token.text for token in PunctuationTokenizer().tokenize(text)] == TEXTS[text]
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        *("O'Brien", "D'Alema", "N'Dour", "aujourd'hui", "quelqu'un", "rock'n'roll", "o'clock"),
+        *("Selanik'te", "Val-d'Or", "c'hoar", "п'ять", "10:30", "1990's", "'90s", "5'11\"", "6'2"),
+        *("%d", "%s", "%1$s", "%-5.2f", "%ld", "%(name)s", "{0}", "${x}", "{{name}}"),
+        *("http://a.b/c'd", "a_b+c@d.org", "#l'or", "@user", ":)", ":-(", ";P", "<3", "^_^"),
+        *("👩\u200d👩\u200d👧", "👍🏽", "🇹🇷", "❤\ufe0f", "1\ufe0f\u20e3", "©\ufe0f"),
+    ],
+)
+def test_one_token(token):
+    words = PunctuationTokenizer().tokenize(f"{token} a, {token}")
+    assert [word.text for word in words] == [token, "a", ",", token]
+
+
+UNITS = [
+    *("'", "l'", "L’é", "don't", "n't", "d'd", "'s", "a'", "0'"),
+    *("[", "{", "{a", "[{(", "%(a", "%0", "a.", "<", ":", "/", "0"),
+    *("a.b/!", "a+", "_a", "www.!", "http://", "a@", "😀"),
+    *("A. ", "e' ", "\u200d", "\ud83d", "\u202e'a"),
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_time_is_linear_in_the_length(unit):
+    def seconds(text):
+        start = time.process_time()
+        split_punctuation(text)
+        return time.process_time() - start
+
+    for text in (unit, f"a{unit}!"):
+        short = min(seconds(text * 2_000) for _ in range(3))
+        # Ten times as long if linear, a hundred times if quadratic.
+        assert seconds(text * 20_000) < 40 * short + 0.1
 
 
 def test_chinese_and_japanese_are_split_into_characters():
@@ -52,7 +109,11 @@ def assert_tokens_are_the_text(text, tokens):
 
 @PROPERTY
 @given(
-    st.text(st.characters() | st.sampled_from("ab1 .,'@#-:京は\u0301\ufeff\x00\n"), max_size=20),
+    st.text(
+        st.characters()
+        | st.sampled_from("ab1lnst .,'’@#-:/%{}()0京は😀\u0301\u200d\ufeff\ud83d\x00\n"),
+        max_size=20,
+    ),
     st.booleans(),
 )
 def test_punctuation_tokens_are_the_text_without_whitespace(text, split_cjk):
