@@ -177,7 +177,7 @@ def load_encoder(model_name: str, load_weights: bool = True, four_bits: bool = F
     With `four_bits`, the embeddings of a packaged encoder stay in 4 bits. Raises the errors of `load_tokenizer`.
     """
     if model_name in PACKAGED:
-        packaged: Encoder = PACKAGED[model_name].load_encoder(load_weights, four_bits)
+        packaged: Encoder = PACKAGED[model_name].load_encoder(four_bits)
         return packaged
     from transformers import AutoConfig, AutoModel
 
