@@ -6,7 +6,6 @@ those of the original. Nothing is downloaded, and the package's code is not run.
 """
 
 import hashlib
-import math
 import struct
 import unicodedata
 from collections import defaultdict
@@ -19,6 +18,7 @@ import numpy
 import torch
 from packaging.version import Version
 from torch import Tensor
+from torch.nn.functional import linear, scaled_dot_product_attention
 
 from allennlp_nef.errors import UserError, require_extra
 
@@ -173,6 +173,26 @@ class FourBitEmbedding(torch.nn.Module):
         return dequantize(self.scales[ids], self.numbers[ids]).flatten(-2)
 
 
+class EncoderLayer(torch.nn.TransformerEncoderLayer):
+    """Torch's layer of a transformer, computed the same way in training, in evaluation and in exported graphs.
+
+    Without gradients, torch would take its "fast path". That keeps all attention weights, so it is slower for long
+    texts; for short ones, it is no faster. ONNX does not support it.
+    """
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+        """States (batch, pieces, dim) and a mask, bool, (batch, 1, 1, pieces) -> the next states."""
+        attention = self.self_attn
+        projected = linear(states, attention.in_proj_weight, attention.in_proj_bias)
+        # (batch, pieces, 3 * dim) -> (3, batch, heads, pieces, dim / heads)
+        heads = projected.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        dropout = attention.dropout if attention.training else 0.0
+        read = scaled_dot_product_attention(heads[0], heads[1], heads[2], mask, dropout)
+        read = attention.out_proj(read.transpose(1, 2).flatten(2))  # (batch, pieces, dim)
+        states = self.norm1(states + self.dropout1(read))
+        return self.norm2(states + self._ff_block(states))
+
+
 class MultilingualE5(torch.nn.Module):
     """The encoder. Its attributes and its call are those of `loading.HubEncoder`.
 
@@ -206,8 +226,7 @@ class MultilingualE5(torch.nn.Module):
         self.input = torch.nn.Sequential(norm, torch.nn.Dropout(DROPOUT))
         sizes = dim, num_heads, hidden_dim, DROPOUT, "gelu", epsilon
         with torch.device("meta"):  # without weights, which are assigned below
-            # `batch_first` would allow torch's "fast path", which is slower for long texts and not in ONNX.
-            layers = [torch.nn.TransformerEncoderLayer(*sizes) for _ in range(num_layers)]
+            layers = [EncoderLayer(*sizes, batch_first=True) for _ in range(num_layers)]
         self.layers = torch.nn.ModuleList(layers)
         for layer in layers:
             layer.dropout.p = 0.0  # BERT has none within the feed-forward layer
@@ -227,14 +246,10 @@ class MultilingualE5(torch.nn.Module):
     ) -> Tensor:
         """See `loading.HubEncoder.forward`. `types` are not used."""
         pieces = self.pieces(ids).to(self.positions.weight.dtype)
-        states = [self.input(pieces + self.positions.weight[: ids.size(1)]).transpose(0, 1)]
-        is_padding = torch.zeros_like(is_piece, dtype=pieces.dtype).masked_fill(
-            ~is_piece, -math.inf
-        )
+        states = [self.input(pieces + self.positions.weight[: ids.size(1)])]
         for each in self.layers:
-            states.append(each(states[-1], src_key_padding_mask=is_padding))
-        last = states[-1] if layer is None else torch.cat([states[-1], states[layer]], dim=-1)
-        return last.transpose(0, 1)
+            states.append(each(states[-1], is_piece[:, None, None]))
+        return states[-1] if layer is None else torch.cat([states[-1], states[layer]], dim=-1)
 
 
 load_encoder = MultilingualE5
