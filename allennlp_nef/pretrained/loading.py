@@ -35,11 +35,11 @@ class HubEncoder(torch.nn.Module):
     max_length : `int`
         The maximum number of pieces.
     layers : `torch.nn.ModuleList`
-    checksum : `bytes`, or `None` if it must be computed
+    digest : `bytes`, or `None` if it must be computed
         A checksum of the weights.
     """
 
-    checksum: bytes | None = None
+    digest: bytes | None = None
 
     def __init__(self, model: "PreTrainedModel") -> None:
         super().__init__()
@@ -177,7 +177,7 @@ def load_encoder(model_name: str, load_weights: bool = True, four_bits: bool = F
     With `four_bits`, the embeddings of a packaged encoder stay in 4 bits. Raises the errors of `load_tokenizer`.
     """
     if model_name in PACKAGED:
-        packaged: Encoder = PACKAGED[model_name].load_encoder(load_weights, four_bits)
+        packaged: Encoder = PACKAGED[model_name].load_encoder(four_bits)
         return packaged
     from transformers import AutoConfig, AutoModel
 
@@ -208,10 +208,10 @@ def leave_out_frozen_weights(encoder: Encoder) -> None:
     state = encoder.state_dict()
     trained = {name for name, weight in encoder.named_parameters() if weight.requires_grad}
     frozen = sorted(state.keys() - trained)
-    digest = encoder.checksum or checksum_of({name: state[name] for name in frozen})
-    checksum = torch.tensor(list(digest), dtype=torch.uint8)
-    encoder.register_state_dict_post_hook(partial(_leave_out, frozen, checksum))
-    encoder.register_load_state_dict_pre_hook(partial(_put_back, frozen, checksum))
+    digest = encoder.digest or checksum_of({name: state[name] for name in frozen})
+    encoder.register_buffer("checksum", torch.tensor(list(digest), dtype=torch.uint8))
+    encoder.register_state_dict_post_hook(partial(_leave_out, frozen))
+    encoder.register_load_state_dict_pre_hook(partial(_put_back, frozen))
 
 
 def checksum_of(weights: Mapping[str, Tensor]) -> bytes:
@@ -223,31 +223,17 @@ def checksum_of(weights: Mapping[str, Tensor]) -> bytes:
     return digest.digest()
 
 
-def _leave_out(
-    frozen: list[str],
-    checksum: Tensor,
-    encoder: Encoder,
-    state: dict[str, Any],
-    prefix: str,
-    _: Any,
-) -> None:
+def _leave_out(frozen: list[str], _: Any, state: dict[str, Any], prefix: str, *__: Any) -> None:
     for name in frozen:
         state.pop(prefix + name, None)  # there is no original weight when adapters are merged
-    state[f"{prefix}checksum"] = checksum
 
 
-def _put_back(
-    frozen: list[str],
-    checksum: Tensor,
-    encoder: Encoder,
-    state: dict[str, Any],
-    prefix: str,
-    *_: Any,
-) -> None:
-    saved = state.pop(f"{prefix}checksum", None)
+def _put_back(frozen: list[str], encoder: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    saved = state.get(f"{prefix}checksum")
     if saved is None:  # a state dict with all weights
+        state[f"{prefix}checksum"] = encoder.checksum
         return
-    if not torch.equal(saved.cpu(), checksum):
+    if not torch.equal(saved.cpu(), encoder.checksum.cpu()):
         raise ConfigurationError(
             "model_name: the encoder does not have the weights the model was trained with"
         )

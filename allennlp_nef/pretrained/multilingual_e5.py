@@ -99,9 +99,12 @@ class E5File:
         return torch.from_numpy(data.view("<f4").copy())
 
     def blocks(self, name: str) -> tuple[Tensor, Tensor]:
-        """Returns the scales (blocks, 1) and the 4-bit numbers (blocks, 16) of weights; see `dequantize`."""
+        """Returns the scales (blocks, 1) and the 4-bit numbers (blocks, 16) of weights; see `dequantize`.
+
+        The numbers are a view of the file.
+        """
         blocks = torch.from_numpy(self._tensors[name][1]).view(-1, 18)
-        return blocks[:, :2].clone().view(torch.float16), blocks[:, 2:].clone()
+        return blocks[:, :2].clone().view(torch.float16), blocks[:, 2:]
 
     def _read(self, layout: str) -> tuple[Any, ...]:
         return struct.unpack("<" + layout, self._bytes(struct.calcsize("<" + layout)))
@@ -113,7 +116,7 @@ class E5File:
 
 @lru_cache(maxsize=1)
 def read_file() -> E5File:
-    """Reads the installed package's file; cached.
+    """Opens the installed package's file; cached.
 
     # Raises
 
@@ -121,16 +124,19 @@ def read_file() -> E5File:
     """
     install = "pip install 'allennlp_nef[multilingual]'"
     try:
-        data = numpy.fromfile(str(distribution(PACKAGE).locate_file(FILE)), numpy.uint8)
+        path = str(distribution(PACKAGE).locate_file(FILE))
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (PackageNotFoundError, OSError) as error:
         raise UserError(f"{NAME} needs the extra 'multilingual': {install} ({error})") from error
-    if hashlib.sha256(data.data).hexdigest() != SHA256:
+    if digest != SHA256:
         version = distribution(PACKAGE).version
         raise UserError(
             f"{NAME}: {FILE} (version {version}) is not the file of {PACKAGE} {VERSION}; run "
             f"pip install --force-reinstall {PACKAGE}=={VERSION}"
         )
-    return E5File(data)
+    # Mapped, so that memory is needed only for what is read. Torch requires writable arrays; changes stay in memory.
+    return E5File(numpy.memmap(path, numpy.uint8, "c"))
 
 
 def dequantize(scales: Tensor, numbers: Tensor) -> Tensor:
@@ -192,8 +198,6 @@ class MultilingualE5(torch.nn.Module):
 
     # Parameters
 
-    load_weights : `bool`, optional (default = `True`)
-        False initializes the weights at random.
     four_bits : `bool`, optional (default = `False`)
         Whether the embeddings of the pieces stay in 4 bits and cannot be trained.
 
@@ -202,34 +206,31 @@ class MultilingualE5(torch.nn.Module):
     `UserError`: see `read_file`.
     """
 
-    checksum = bytes.fromhex(SHA256)
+    digest = bytes.fromhex(SHA256)
 
-    def __init__(self, load_weights: bool = True, four_bits: bool = False) -> None:
+    def __init__(self, four_bits: bool = False) -> None:
         super().__init__()
         file = read_file()
         dim, num_layers, num_heads, hidden_dim, num_pieces, num_positions, _, epsilon = file.sizes
         self.dim, self.max_length = dim, num_positions
         self.pieces: torch.nn.Module
-        if not load_weights:
-            self.pieces = torch.nn.Embedding(num_pieces, dim)
-        elif four_bits:
+        if four_bits:
             self.pieces = FourBitEmbedding(*file.blocks("emb.word"), num_pieces)
         else:
             table = file.tensor("emb.word").view(num_pieces, dim)
             self.pieces = torch.nn.Embedding.from_pretrained(table, freeze=False)
-        self.positions = torch.nn.Embedding(num_positions, dim)
+        types = file.tensor("emb.type")[:dim]  # the first of two rows; the other is not used
+        positions = file.tensor("emb.pos").view(num_positions, dim) + types
+        self.positions = torch.nn.Embedding.from_pretrained(positions, freeze=False)
         norm = torch.nn.LayerNorm(dim, epsilon)
         self.input = torch.nn.Sequential(norm, torch.nn.Dropout(DROPOUT))
         sizes = dim, num_heads, hidden_dim, DROPOUT, "gelu", epsilon
-        layers = [EncoderLayer(*sizes, batch_first=True) for _ in range(num_layers)]
+        with torch.device("meta"):  # without weights, which are assigned below
+            layers = [EncoderLayer(*sizes, batch_first=True) for _ in range(num_layers)]
         self.layers = torch.nn.ModuleList(layers)
         for layer in layers:
             layer.dropout.p = 0.0  # BERT has none within the feed-forward layer
-        if not load_weights:
-            return
-        types = file.tensor("emb.type")[:dim]  # the first of two rows; the other is not used
         weights = {
-            "positions.weight": file.tensor("emb.pos") + types.repeat(num_positions),
             "input.0.weight": file.tensor("emb.ln.w"),
             "input.0.bias": file.tensor("emb.ln.b"),
         }

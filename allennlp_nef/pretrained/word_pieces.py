@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,9 +12,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import IndexedTokenList, TextFieldTensors, Token, TokenIndexer, Vocabulary
 from allennlp.modules.token_embedders import TokenEmbedder
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from allennlp_nef.pretrained.loading import (
+    PACKAGED,
     WEIGHTS_NAME,
     archived_transformer,
     leave_out_frozen_weights,
@@ -121,9 +120,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         mean of its pieces.
     frozen_layers : `int`, optional (default = `None`)
         Freezes the embeddings and this number of lower layers, and turns off their dropout. 0 freezes only the
-        embeddings, and None freezes nothing.
-    train_parameters : `bool`, optional (default = `True`)
-        False freezes the whole transformer.
+        embeddings, the number of all layers freezes the whole transformer, and None freezes nothing.
     load_weights : `bool`, optional (default = `True`)
         False initializes the weights at random.
     precision : `str`, optional (default = `"float32"`)
@@ -137,8 +134,6 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         False leaves frozen weights out of checkpoints and archives. Loading such an archive takes them from
         `model_name`, or from the archive itself if the `save_transformer` callback has `with_weights`, and compares a
         checksum.
-    gradient_checkpointing : `bool`, optional (default = `False`)
-        Recomputes activations in the backward pass, which takes less memory and more time.
 
     # Raises
 
@@ -154,13 +149,11 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         max_length: int | None = None,
         sub_token_mode: str = "first",
         frozen_layers: int | None = None,
-        train_parameters: bool = True,
         load_weights: bool = True,
         precision: str = "float32",
         lora_rank: int | None = None,
         lora_alpha: float | None = None,
         save_weights: bool = True,
-        gradient_checkpointing: bool = False,
     ) -> None:
         super().__init__()
         if sub_token_mode not in ("first", "avg"):
@@ -172,22 +165,15 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             raise ConfigurationError(
                 f"lora_alpha: expected a positive number, with lora_rank, got {lora_alpha!r}"
             )
-        # At most one of them decides what is trained.
-        if (lora_rank is not None) + (frozen_layers is not None) + (not train_parameters) > 1:
-            raise ConfigurationError(
-                "lora_rank, frozen_layers and train_parameters exclude each other"
-            )
-        self._is_partly_frozen = frozen_layers is not None or not train_parameters
-        if not save_weights and not (self._is_partly_frozen or lora_rank is not None):
+        if lora_rank is not None and frozen_layers is not None:
+            raise ConfigurationError("lora_rank and frozen_layers exclude each other")
+        if not save_weights and lora_rank is None and frozen_layers is None:
             raise ConfigurationError(
                 "save_weights: only frozen weights can be left out, and none are frozen"
             )
-        if not save_weights and not load_weights:
-            raise ConfigurationError(
-                "save_weights: random weights (load_weights) cannot be left out"
-            )
-        if gradient_checkpointing and not train_parameters:
-            raise ConfigurationError("gradient_checkpointing: there are no gradients to compute")
+        if not load_weights and (model_name in PACKAGED or not save_weights):
+            raise ConfigurationError("load_weights: the weights are not in the archive")
+        self._is_partly_frozen = frozen_layers is not None
         self.model_name = model_name
         self.name = Path(model_name).name  # in figures
         self.sub_token_mode = sub_token_mode
@@ -203,12 +189,9 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         check_integer("frozen_layers", frozen_layers, 0, num_layers)
         if self._is_partly_frozen:
             self.transformer.requires_grad_(False)
-            self.transformer.layers[frozen_layers:].requires_grad_(train_parameters)
+            self.transformer.layers[frozen_layers:].requires_grad_(True)
         if lora_rank is not None:
             add_lora(self.transformer, lora_rank, LORA_ALPHA if lora_alpha is None else lora_alpha)
-        if gradient_checkpointing:
-            for layer in self.transformer.layers:
-                layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)
         if not save_weights:
             leave_out_frozen_weights(self.transformer)
 

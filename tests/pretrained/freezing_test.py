@@ -27,7 +27,6 @@ def parts_of(names):
         ({"frozen_layers": 0}, {"0", "1"}),
         ({"frozen_layers": 1}, {"1"}),
         ({"frozen_layers": 2}, set()),
-        ({"train_parameters": False}, set()),
     ],
 )
 def test_frozen_layers_have_neither_gradients_nor_dropout(make, embed, options, trained):
@@ -93,7 +92,7 @@ def test_a_folder_without_a_tokenizer_is_an_error(make, folder, tmp_path):
         make(model_name=str(tmp_path))
 
 
-FROZEN = [LORA, {"frozen_layers": 1}, {"train_parameters": False}]
+FROZEN = [LORA, {"frozen_layers": 1}, {"frozen_layers": 2}]
 
 
 @pytest.mark.parametrize("options", FROZEN)

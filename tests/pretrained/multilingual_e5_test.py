@@ -62,7 +62,6 @@ def test_translations_are_near_each_other(encoder, monkeypatch):
     cosines = means @ means.T
     assert cosines[:3, :3].min() > 0.9 and cosines[:3, 3].max() < 0.85
     assert torch.equal(same, states)
-    assert MultilingualE5(load_weights=False).dim == 384
 
 
 def test_states_are_those_of_transformers_bert(encoder):

@@ -1,5 +1,6 @@
 """Answers of the packaged models, recorded before the encoder was computed with torch alone."""
 
+import pickle
 from collections import Counter
 
 import pytest
@@ -58,6 +59,7 @@ def test_answers_are_those_of_before(name):
     for field, value in expected.items():
         same = value if field == "tags" else pytest.approx(value, abs=1e-5)
         assert answer[field] == same
+    assert pickle.loads(pickle.dumps(predictor)).predict_json(request) == answer
 
 
 def test_models_whose_adapters_are_not_merged_give_the_same_answers():

@@ -68,7 +68,7 @@ def test_an_archive_needs_no_pretrained_folder(kind, case, tmp_path, monkeypatch
     assert answers_of(tmp_path / "model.tar.gz") == expected
 
 
-@pytest.mark.parametrize("options", [LORA, {"frozen_layers": 1}, {"train_parameters": False}])
+@pytest.mark.parametrize("options", [LORA, {"frozen_layers": 1}, {"frozen_layers": 2}])
 def test_an_archive_without_the_encoder_finds_it_by_name(options, tmp_path):
     SAVE["bert"](tmp_path / "pretrained")
     run(values_of(tmp_path, **options, save_weights=False), tmp_path / "run")
