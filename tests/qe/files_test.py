@@ -68,25 +68,6 @@ class TestLines:
             example.text = other.text
             assert example == other
 
-    @pytest.mark.parametrize(
-        "character", ["\xa0", "\u2009", "\u3000", "\u200b", "\ufeff", "\x85", "\u2028", "\x0c"]
-    )
-    def test_other_whitespace_belongs_to_words_which_have_a_tag_each(self, tmp_path, character):
-        words = [f"1{character}000", character, f"{character}a"]
-        files = {"src": "a\n", "mt": " ".join(words) + "\n", "tags": "OK BAD OK\n"}
-        (example,) = read(write(tmp_path, files))
-        assert (example.target, example.tags) == (words, ["OK", "BAD", "OK"])
-        rows = [{"source": ["a"], "target": words, "tags": example.tags}]
-        (tmp_path / "x.jsonl").write_text("".join(map(json.dumps, rows)), encoding="utf-8")
-        (again,) = read(str(tmp_path / "x.jsonl"))
-        assert (again.target, again.tags) == (words, example.tags)
-
-    def test_byte_order_mark_within_a_file_belongs_to_its_word(self, tmp_path):
-        files = {"src": "\ufeffa\n\ufeffb \ufeffc\n", "mt": "A\nB\ufeff \ufeff\n"}
-        first, second = read(write(tmp_path, files))
-        assert (first.source, second.source) == (["a"], ["\ufeffb", "\ufeffc"])
-        assert second.target == ["B\ufeff", "\ufeff"]
-
     def test_other_endings_are_read_where_the_preferred_are_missing(self, tmp_path):
         prefix = write(tmp_path, good_files())
         expected = read(prefix)
@@ -134,13 +115,6 @@ class TestLines:
         tagged = "source" if ending == "source_tags" else "target"
         assert place_of_error(write(tmp_path, files), tagged=tagged) == (ending, line)
 
-    @pytest.mark.parametrize("ending", ["src", "src-mt.alignments"])
-    def test_invalid_utf8_is_an_error(self, tmp_path, ending):
-        lines = good_files()[ending].encode("utf-8").split(b"\n")
-        lines[1] = b"\xc3\xa4\xff" + lines[1]
-        prefix = write(tmp_path, {**good_files(), ending: b"\n".join(lines)})
-        assert place_of_error(prefix) == (ending, 2)
-
     @pytest.mark.parametrize(
         "files, place",
         [
@@ -168,12 +142,6 @@ class TestLines:
         files = {"src": "a b\n", "mt": "A B <EOS>\n", "tags": "OK OK BAD\n", "align": "1-1\n"}
         prefix = write(tmp_path, {**files, ending: line + "\n"})
         assert place_of_error(prefix, tagged=tagged, eos=eos) == (ending, 1)
-
-    def test_eos_is_added_where_it_is_missing(self, tmp_path):
-        files = {"src": "a\na\n", "mt": "A\nB <EOS>\n", "tags": "OK BAD\nBAD OK\n"}
-        examples = read(write(tmp_path, files), eos=True)
-        assert [example.target for example in examples] == [["A", EOS], ["B", EOS]]
-        assert [example.tags for example in examples] == [["OK", "BAD"], ["BAD", "OK"]]
 
     @pytest.mark.parametrize(
         "files, options, ending",

@@ -82,9 +82,6 @@ class TestRequest:
             ]
         assert_same(predictor.predict_json({**REQUEST, **changes}), answer)
 
-    def test_predict_gives_the_answer_to_a_request(self, predictor):
-        assert predictor.predict(SOURCE, TARGET, LINKS) == predictor.predict_json(REQUEST)
-
     @pytest.mark.parametrize("empty", ["", []])
     def test_empty_alignments_are_given(self, predictor, empty):
         answer = predictor.predict_json({**REQUEST, "alignments": empty})
@@ -120,15 +117,11 @@ class TestRequest:
         "changes, field",
         [
             ({"source": None}, "source"),
-            ({"source": " \t"}, "source"),
             ({"target": ["das", "Haus "]}, "target"),
-            ({"target": [None] * 5000}, "target"),
-            ({"target": "das \ud800"}, "target"),
             ({"source": ["the", "<EOS>"]}, "source"),
             ({"threshold": "0.5"}, "threshold"),
             ({"alignments": False}, "alignments"),
             ({"alignments": "0-0 5-1"}, "alignments"),
-            ({"alignments": "-1-0"}, "alignments"),
             ({"alignments": ["0-0", [0]]}, "alignments"),
             ({"alignments": [[0, 1.0]]}, "alignments"),
             ({"alignments": [[True, 0]]}, "alignments"),
@@ -282,10 +275,6 @@ class TestOutput:
         answers = predictor.predict_batch_json([REQUEST, {"source": "a", "target": "\ud7ffx"}])
         return predictor, answers, "".join(map(predictor.dump_line, answers)).splitlines()
 
-    def test_json_is_an_object_a_line(self):
-        _, answers, lines = self.written("json")
-        assert [json.loads(line) for line in lines] == answers and "\ud7ffx" in lines[1]
-
     def test_sentences_are_numbered(self):
         _, answers, lines = self.written("tsv", method="my method")
         rows = [line.split("\t") for line in lines]
@@ -309,11 +298,6 @@ class TestOutput:
         assert [float(line.split("\t")[3]) for line in lines[3:]] == [
             answer["expected_bad_share"] for answer in answers
         ]
-
-    @pytest.mark.parametrize("name", KINDS)
-    @pytest.mark.parametrize("output_format", ["tags", "tsv", "text", "wmt22"])
-    def test_every_model_writes_every_format(self, name, output_format):
-        assert self.written(output_format, name, language_pair="en-de")[2]
 
     @pytest.mark.parametrize(
         "name, options",

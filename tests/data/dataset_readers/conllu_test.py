@@ -11,7 +11,6 @@ from allennlp_nef.data.dataset_readers.conllu import (
     COLUMNS,
     TAG_COLUMNS,
     ConlluTagsReader,
-    format_conllu,
     read_conllu,
 )
 from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
@@ -168,15 +167,6 @@ def test_words_are_those_of_the_conllu_package(path, made):
     ]
     found = read_conllu(str(path))
     assert [list(zip(s.column("form"), s.column("upos"))) for s in found] == expected
-
-
-@PROPERTY
-@given(rows=st.lists(st.tuples(VALUES, VALUES), min_size=1), column=st.sampled_from(TAG_COLUMNS))
-def test_what_is_written_of_a_request_is_read(path, rows, column):
-    forms, tags = map(list, zip(*rows))
-    path.write_bytes(format_conllu(forms, {column: tags}).encode("utf-8"))
-    (sentence,) = read_conllu(str(path))
-    assert (sentence.column("form"), sentence.column(column)) == (forms, tags)
 
 
 def without(text, *columns):
