@@ -1,5 +1,4 @@
 import json
-from itertools import groupby
 
 import numpy
 import pytest
@@ -172,21 +171,6 @@ class TestThreshold:
 
 class TestSpans:
     TEXT = " der alte\u00a0 Hund bellt\tlaut\u200b"
-
-    def test_spans_are_those_of_the_tags(self, predictor):
-        bad = predictor.predict(SOURCE, self.TEXT)["bad_probabilities"]
-        for limit in (sorted(bad)[2], 0.999999, 1e-9):
-            answer = predictor.predict(SOURCE, self.TEXT, threshold=limit)
-            tags = [None if tag == "OK" else tag for tag in answer["tags"]]
-            groups = [
-                list(group) for bad, group in groupby(range(len(tags)), tags.__getitem__) if bad
-            ]
-            for span, words in zip(answer["spans"], groups, strict=True):
-                assert span["text"] == self.TEXT[span["start"] : span["end"]]
-                assert span["text"].split() == [answer["tokens"][i] for i in words]
-                mean = sum(answer["bad_probabilities"][i] for i in words) / len(words)
-                assert span["probability"] == pytest.approx(mean) and "severity" not in span
-        assert [span["text"] for span in answer["spans"]] == [self.TEXT.strip()]
 
     def test_offsets_of_a_list_are_those_of_the_joined_words(self, predictor):
         answer = predictor.predict(SOURCE, ["a", "bc", "d"], threshold=1e-9)
