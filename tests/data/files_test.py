@@ -4,12 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data.files import (
-    data_paths,
-    parse_lines,
-    read_lines,
-    read_objects,
-)
+from allennlp_nef.data.files import data_paths, parse_lines, read_lines, read_objects
 from allennlp_nef.data.sentence import find_words
 from allennlp_nef.errors import DataFormatError
 from tests.data.reader_files import PROPERTY, line_of

@@ -202,22 +202,14 @@ class TestDataPaths:
         assert info.value.filename == f"{prefix}.{ending}"
 
     @pytest.mark.parametrize(
-        "text",
-        ["[]", "{", "1", '{"source": 1}', '{"source": "x.src"}', "\xff", "[" * 10**5],
+        "text", ["[]", "{", "1", '{"source": 1}', '{"source": "x.src"}', "\xff", "[" * 10**5]
     )
     def test_wrong_json_is_an_error(self, tmp_path, text):
         write(tmp_path, good_files())
         (tmp_path / "x.json").write_bytes(text.encode("latin-1"))
         assert place_of_error(str(tmp_path / "x.json")) == ("json", 1)
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"tag": "x.tags"},
-            {"source": 3},
-            {"tags": None},
-        ],
-    )
+    @pytest.mark.parametrize("change", [{"tag": "x.tags"}, {"source": 3}, {"tags": None}])
     def test_unknown_parts_and_values_that_are_no_paths_are_an_error(self, change):
         with pytest.raises(DataFormatError, match="data path: expected"):
             find_files({**self.PARTS, **change})

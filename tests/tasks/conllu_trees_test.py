@@ -7,14 +7,7 @@ from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import Prediction
 from allennlp_nef.tasks.dependency_parsing import ConlluTreesReader, fault_of_heads
-from tests.data.reader_files import (
-    PROPERTY,
-    error_line,
-    labels_of,
-    read,
-    warnings_of,
-    words_of,
-)
+from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
 
 
 @pytest.fixture

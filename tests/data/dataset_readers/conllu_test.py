@@ -6,7 +6,6 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data.dataset_readers.base import Prediction
 from allennlp_nef.data.dataset_readers.conllu import (
     COLUMNS,
     TAG_COLUMNS,
@@ -235,15 +234,3 @@ class TestTags:
     def test_other_columns_are_refused(self):
         with pytest.raises(ConfigurationError):
             ConlluTagsReader("form")
-
-    def test_the_writer_changes_the_column_of_the_file(self, path):
-        reader = ConlluTagsReader("xpos")
-        instances = read(reader, path, TEXT.replace("\n", "\r\n"))
-        text = ""
-        for number, instance in enumerate(instances):
-            sentence = instance["metadata"].metadata
-            prediction = Prediction(number, {"tags": [*sentence.tags]}, sentence)
-            prediction.answer["tags"][0] = "NEW"
-            text += reader.writers["conllu"](reader, prediction)
-        expected = TEXT.replace("ADP\tP", "ADP\tNEW").replace("INTJ\tI", "INTJ\tNEW")
-        assert text == expected.replace("\n", "\r\n")
