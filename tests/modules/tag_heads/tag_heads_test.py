@@ -119,6 +119,20 @@ class TestEveryHead:
         chain = [p for n, p in head.named_parameters() if n in ("transitions", "start", "end")]
         assert gradcheck(lambda scores, *_: head.loss(scores, mask, tags), (scores, *chain))
 
+    def test_a_model_in_half_precision_predicts_in_float32(self, name):
+        head = make_head(name)
+        states, mask, tags = make_batch([4, 2])
+        low = make_head(name).half()
+        states, scores = states.half(), low.scores(states.half())
+        with torch.inference_mode():
+            found = low.probabilities(scores, mask)
+        head.load_state_dict({key: value.float() for key, value in low.state_dict().items()})
+        torch.testing.assert_close(found, head.probabilities(scores.float(), mask))
+        assert torch.equal(low.decode(scores, mask), head.decode(scores.float(), mask))
+        torch.testing.assert_close(
+            low.loss(scores, mask, tags), head.loss(scores.float(), mask, tags)
+        )
+
     def test_mistakes_that_would_train_something_else_are_errors(self, name):
         with pytest.raises(ConfigurationError):
             make_head(name, average="mean")
