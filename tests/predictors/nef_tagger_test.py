@@ -38,6 +38,7 @@ class TestAnswer:
         assert answer["tokens"] == ["les", "enfants", "dorment", "."]
         assert answer["tags"] == ["DET", "NOUN", "VERB", "PUNCT"]
         assert all(type(p) is float and 0 < p <= 1 for p in answer["probabilities"])
+        assert pos.description()["task"] == "tags"
         json.dumps(answer)
 
     def test_spans_are_the_chunks_of_the_tags(self, ner):
