@@ -54,6 +54,31 @@ def archive(run, tmp_path):
 
 
 @pytest.fixture
+def train(nef, config, tmp_path):
+    """`train(place, value)`: trains with another value in the config; returns the status and the folder."""
+
+    def run(place, value, **options):
+        changed = with_value(config, place, value) | {
+            "train_data_path": str(ROOT / "fixtures/ner/dev.conll"),
+            "trainer": {"num_epochs": 1, "optimizer": "adam"},
+            "data_loader": {"batch_size": 50},
+            **options,
+        }
+        (tmp_path / "config.jsonnet").write_text(json.dumps(changed))
+        return nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new"), tmp_path / "new"
+
+    return run
+
+
+def parts_of(archive):
+    """A model and an encoder that come from an archive, by their places in the config."""
+    return {
+        "model": {"type": "from_archive", "archive_file": str(archive)},
+        "model.encoder": {"_pretrained": {"archive_file": str(archive), "module_path": "encoder"}},
+    }
+
+
+@pytest.fixture
 def marker(tmp_path, monkeypatch):
     """The file that attacks write. The module `evil_module` writes it when it is imported."""
     path = tmp_path / "marker"
@@ -109,9 +134,7 @@ class TestAttacks:
 
     def test_an_archive_within_the_archive(self, archive, config, marker):
         inner = archive("inner.tar.gz", config_json=with_value(config, "model", CALL))
-        start = {"type": "from_archive", "archive_file": str(inner)}
-        module = {"_pretrained": {"archive_file": str(inner), "module_path": "encoder"}}
-        for place, value in (("model", start), ("model.encoder", module)):
+        for place, value in parts_of(inner).items():
             path = archive(config_json=with_value(config, place, value))
             attack(path, marker)
             refused(path, marker, "from_archive" if place == "model" else "_pretrained")
@@ -231,43 +254,25 @@ class TestTrust:
         assert marker.exists()
 
     @pytest.mark.parametrize("place", ["model", "model.encoder"])
-    def test_training_loads_other_models_safely(
-        self, nef, archive, config, tmp_path, marker, place
-    ):
-        path = str(archive(config_json=with_value(config, "model.encoder", IMPORT)))
-        start = {"type": "from_archive", "archive_file": path}
-        module = {"_pretrained": {"archive_file": path, "module_path": "encoder"}}
-        config = with_value(config, place, start if place == "model" else module)
-        config |= {"train_data_path": str(ROOT / "fixtures/ner/dev.conll"), "trainer": {}}
-        config["data_loader"] = {"batch_size": 2}
-        (tmp_path / "config.jsonnet").write_text(json.dumps(config))
-        assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 2
-        assert not marker.exists() and not (tmp_path / "new").exists()
+    def test_training_loads_other_models_safely(self, train, archive, config, marker, place):
+        path = archive(config_json=with_value(config, "model.encoder", IMPORT))
+        status, folder = train(place, parts_of(path)[place])
+        assert status == 2 and not marker.exists() and not folder.exists()
 
-    def test_training_takes_initial_weights_safely(self, nef, run, config, tmp_path):
+    def test_training_takes_initial_weights_safely(self, train, run, tmp_path):
         members = [*members_of(run), member("../victim", b"")]
         path = str(write_members(tmp_path / "model.tar.gz", members))
         start = {"type": "pretrained", "weights_file_path": path}
-        config = with_value(config, "model.initializer", {"regexes": [[".*", start]]})
-        config |= {"train_data_path": str(ROOT / "fixtures/ner/dev.conll"), "trainer": {}}
-        config["data_loader"] = {"batch_size": 2}
-        (tmp_path / "config.jsonnet").write_text(json.dumps(config))
-        assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 2
+        status, _ = train("model.initializer", {"regexes": [[".*", start]]})
+        assert status == 2
         assert not Path(tempfile.gettempdir(), "victim").exists()
 
     @pytest.mark.parametrize("place", ["model", "model.encoder"])
-    def test_training_starts_from_another_model(self, nef, archive, config, tmp_path, place):
-        path = str(archive())
-        start = {"type": "from_archive", "archive_file": path}
-        module = {"_pretrained": {"archive_file": path, "module_path": "encoder"}}
-        config = with_value(config, place, start if place == "model" else module)
-        config["vocabulary"] = {"type": "from_files", "directory": path}
-        config["train_data_path"] = str(ROOT / "fixtures/ner/dev.conll")
-        config["trainer"] = {"num_epochs": 1, "optimizer": "adam"}
-        config["data_loader"] = {"batch_size": 50}
-        (tmp_path / "config.jsonnet").write_text(json.dumps(config))
-        assert nef("train", tmp_path / "config.jsonnet", "-s", tmp_path / "new") == 0
-        assert (tmp_path / "new" / "model.tar.gz").exists()
+    def test_training_starts_from_another_model(self, train, archive, place):
+        path = archive()
+        vocabulary = {"type": "from_files", "directory": str(path)}
+        status, folder = train(place, parts_of(path)[place], vocabulary=vocabulary)
+        assert status == 0 and (folder / "model.tar.gz").exists()
 
     def test_a_thread_loads_safely_and_does_not_restrict_others(self, archive, run, config, marker):
         path = archive(config_json=with_value(config, "model.encoder", IMPORT))

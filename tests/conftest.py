@@ -119,16 +119,16 @@ def nef(monkeypatch, plugins_once):
 @pytest.fixture(scope="session")
 def small_run(tmp_path_factory):
     """`small_run(name)`: the folder of the run of a small model, "ner", "pos", "plain" (without steps) or "qe"."""
+    from tests import small_batches
     from tests.predictors import small_models
     from tests.qe import small_qe
 
     @cache
     def save(name="ner"):
         folder = tmp_path_factory.mktemp("runs") / name
-        if name == "qe":
-            small_qe.save_run(folder)
-        else:
-            small_models.save_run(folder, name)
+        config = small_qe.CONFIG if name == "qe" else small_models.CONFIGS[name]
+        model, _ = small_qe.train() if name == "qe" else small_models.train(name)
+        small_batches.save_run(folder, model, config)
         return str(folder)
 
     return save

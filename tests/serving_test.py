@@ -42,18 +42,8 @@ def test_answers_are_those_of_the_predictor(client, archive):
 
 @pytest.mark.parametrize(
     "body",
-    # what is no JSON, and requests alone and in a list; tests/predictors has the kinds of bad requests
-    [
-        b"",
-        b"{",
-        b"\xff",
-        b"[" * 199,
-        b"7",
-        b'{"id": NaN}',
-        b"{}",
-        b"[{}, 7]",
-        b'{"sentence": "\\ud800"}',
-    ],
+    # tests/predictors has the kinds of bad lines and requests
+    [b"", b"\xff", b'{"id": NaN}', b"{}", b"[{}, 7]", b'{"sentence": "\\ud800"}'],
 )
 def test_bad_request_gets_status_400(client, body):
     response = client.post("/predict", data=body)

@@ -1,4 +1,6 @@
-"""Instances as a batch of tensors, and trainings on one batch."""
+"""Instances as a batch of tensors, trainings on one batch, and the folder of such a training."""
+
+import json
 
 import torch
 from allennlp.data import Batch, Vocabulary
@@ -24,3 +26,12 @@ def train(model, batch, steps, lr):
         optimizer.step()
     model.get_metrics(reset=True)
     return model.eval()
+
+
+def save_run(folder, model, config):
+    """Writes the folder of a training run."""
+    folder.mkdir()
+    model.vocab.save_to_files(str(folder / "vocabulary"))
+    torch.save(model.state_dict(), str(folder / "best.th"))
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "meta.json").write_text('{"version": "2.10.1"}', encoding="utf-8")

@@ -1,7 +1,6 @@
 """`examples`: what it writes, and what it does not overwrite."""
 
 import pytest
-from allennlp.common import Params
 
 from allennlp_nef import resources
 from allennlp_nef.cli import examples as command
@@ -24,17 +23,6 @@ def test_files_are_those_of_the_package(tmp_path):
         )
         assert f"wrote {target / name}\n" in text
     assert f"    cd '{target}'\n" in text
-
-
-def test_configs_read_data_that_are_written(tmp_path, monkeypatch):
-    output(command, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    configs = sorted((tmp_path / "training_configs").glob("*.jsonnet"))[::8]
-    assert configs
-    for config in configs:
-        params = Params.from_file(str(config)).as_dict(quiet=True)
-        for name in ("train_data_path", "validation_data_path"):
-            assert list(tmp_path.glob(f"{params[name]}*")), (config, name)
 
 
 def test_existing_files_are_overwritten_only_by_force(tmp_path):

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from allennlp_nef import load
 from allennlp_nef.models.nef_tagger import NefTagger
-from allennlp_nef.qe.files import ReadOptions, read_examples
-from allennlp_nef.qe.scores import WORD_QE
 from tests.conftest import ROOT
 
 FIXTURES = ROOT / "fixtures"
@@ -131,19 +128,6 @@ def test_scores_are_printed_or_written(nef, archive_path, tmp_path, capsys):
         shutil.copy(f"{data}.{ending}", tmp_path / f"plain.{ending}")
     assert nef("evaluate", archive_path, tmp_path / "plain") == 2
     assert "expected gold labels" in capsys.readouterr().err
-
-
-def test_metrics_are_those_of_the_predicted_tags(evaluate, archive_path, tmp_path):
-    prefix, path = str(FIXTURES / "qe" / "test"), tmp_path / "outputs.jsonl"
-    metrics = evaluate(archive_path, prefix, "--predictions-output-file", path)
-    batches = list(map(json.loads, path.read_text().splitlines()))
-    predictor = load(str(archive_path))
-    answers = predictor.predict_batch_instance(list(predictor._dataset_reader.read(prefix)))
-    predicted = [answer["tags"] for answer in answers]
-    assert predicted == [tags for batch in batches for tags in batch["tags"]]
-    gold = [example.tags for example in read_examples(prefix, ReadOptions())]
-    expected = WORD_QE.scores(WORD_QE.count(gold, predicted).sentences.sum(0))
-    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
 
 
 def test_requests_from_a_pipe_are_answered_as_they_arrive(small_run):

@@ -77,24 +77,3 @@ def test_a_dry_run_prints_the_sizes_of_the_vocabulary(nef, tmp_path, small, caps
     config = "training_configs/ner_nef_f_crf_5.jsonnet"
     assert nef("train", config, "-s", tmp_path / "run", "--dry-run", *small(sentences=20)) == 0
     assert "\n  labels: 9\n" in capsys.readouterr().err
-
-
-def test_an_archive_does_not_need_pretrained_vectors(allennlp, tmp_path):
-    vectors, run = tmp_path / "vectors.txt", tmp_path / "run"
-    vectors.write_text("Zanzibar 0.25 0.5 0.75\n", encoding="utf-8")
-    embedder = {"type": "embedding", "embedding_dim": 3, "pretrained_file": str(vectors)}
-    changes = {
-        "model.text_field_embedder.token_embedders.tokens": embedder,
-        "model.encoder.input_size": 103,
-        "dataset_reader.max_instances": 16,
-        "validation_dataset_reader.max_instances": 4,
-        "trainer.num_epochs": 1,
-        "vocabulary.tokens_to_add": {"tokens": ["Zanzibar"]},
-    }
-    config = "training_configs/ner_nef_f_crf_5.jsonnet"
-    allennlp("train", config, "-s", run, "-o", json.dumps(changes))
-    vectors.unlink()
-    model = load(str(run))._model
-    table = model.text_field_embedder.token_embedder_tokens.weight
-    index = model.vocab.get_token_index("Zanzibar")
-    assert table[index].tolist() == [0.25, 0.5, 0.75]

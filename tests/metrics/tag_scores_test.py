@@ -1,28 +1,9 @@
-"""The scores of tags, against conlleval."""
+"""The scores of tags. `conlleval_test.py` has those of chunks."""
 
 import numpy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, precision_recall_f1, ratio
-from tests.oracles import conlleval
-
-TYPES = ["PER", "LOC", "X-Y"]
-ANY_TAG = st.sampled_from(["O", "O", *(f"{prefix}-{kind}" for prefix in "BI" for kind in TYPES)])
-PAIRS = st.lists(st.lists(st.tuples(ANY_TAG, ANY_TAG), min_size=1, max_size=8), max_size=6)
-
-
-@given(PAIRS)
-def test_chunks_are_counted_as_by_conlleval(pairs):
-    """For any sequences, also ill-formed ones."""
-    gold, predicted = ([[p[side] for p in pair] for pair in pairs] for side in (0, 1))
-    counts = CHUNKS.count(gold, predicted)
-    tokens, hits, types = conlleval(pairs)
-    assert {kind: list(values) for kind, values in counts.types.items()} == types
-    totals = counts.sentences.sum(0).tolist()
-    assert totals[3:] == [hits, tokens]
-    assert totals[:3] == [sum(values[i] for values in types.values()) for i in range(3)]
 
 
 def test_tags_are_counted_one_by_one():

@@ -64,11 +64,10 @@ def test_option_out_of_range_is_an_error(option, value):
 
 
 @pytest.mark.parametrize("name", BOUNDED)
-class TestBounded:
-    def test_coverage_slightly_above_one_gets_no_attention(self, name):
-        coverage = torch.tensor([[1 + 1e-6, 0.0, 0.0]])
-        weights = make(name)(torch.zeros(1, 3), state_of(coverage, [3]))
-        torch.testing.assert_close(weights, torch.tensor([[0.0, 0.5, 0.5]]))
+def test_coverage_slightly_above_one_gets_no_attention(name):
+    coverage = torch.tensor([[1 + 1e-6, 0.0, 0.0]])
+    weights = make(name)(torch.zeros(1, 3), state_of(coverage, [3]))
+    torch.testing.assert_close(weights, torch.tensor([[0.0, 0.5, 0.5]]))
 
 
 @pytest.mark.parametrize("name", ["csparsemax", "sparsemax", "entmax15"])

@@ -42,23 +42,6 @@ class TestReference:
                 message = f"case {number}, {case['kind']}: {name}"
                 assert torch.allclose(found, expected, rtol=0, atol=tolerance), message
 
-    def test_a_batch_of_cases_gives_the_same(self):
-        """Cases of all lengths, padded to one batch with NaN, give what each gives alone."""
-        shape = len(CASES), max(len(case["scores"]) for case in CASES)
-        tensors = [torch.full(shape, math.nan) for _ in ARGUMENTS]
-        mask = torch.zeros(shape, dtype=torch.bool)
-        for i, case in enumerate(CASES):
-            mask[i, : len(case["scores"])] = True
-            for tensor, name in zip(tensors, ARGUMENTS):
-                tensor[i, : len(case[name])] = torch.tensor(case[name])
-        z, u, gradient = tensors
-        alpha = constrained_softmax(z.requires_grad_(), u.requires_grad_(), mask)
-        alpha.backward(gradient)
-        for found, (name, tolerance) in zip((alpha, z.grad, u.grad), RESULTS.items()):
-            assert (found[~mask] == 0).all()
-            expected = torch.cat([torch.tensor(case[name]) for case in CASES])
-            torch.testing.assert_close(found[mask], expected, rtol=0, atol=tolerance)
-
 
 class TestGradients:
     def test_a_position_at_its_bound_is_not_saturated(self):

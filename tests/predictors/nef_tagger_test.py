@@ -2,7 +2,6 @@ import json
 
 import numpy
 import pytest
-from allennlp.common.checks import ConfigurationError
 from allennlp.interpret.saliency_interpreters import (
     IntegratedGradient,
     SimpleGradient,
@@ -39,6 +38,7 @@ class TestAnswer:
         assert answer["tokens"] == ["les", "enfants", "dorment", "."]
         assert answer["tags"] == ["DET", "NOUN", "VERB", "PUNCT"]
         assert all(type(p) is float and 0 < p <= 1 for p in answer["probabilities"])
+        assert pos.description()["task"] == "tags"
         json.dumps(answer)
 
     def test_spans_are_the_chunks_of_the_tags(self, ner):
@@ -151,16 +151,6 @@ class TestMinProbability:
 
 
 class TestOutputFormats:
-    def test_columns_end_with_the_gold_and_the_predicted_tags(self, tmp_path):
-        predictor = predictor_of("ner", output_format="conll")
-        path = tmp_path / "words.conll"
-        path.write_text("Anna X B-PER\nsleeps Y O\n\nRome X B-LOC\n", encoding="utf-8")
-        instances = list(predictor._dataset_reader.read(str(path)))
-        answers = predictor.predict_batch_instance(instances)
-        first, second, third = (tag for answer in answers for tag in answer["tags"])
-        text = "".join(map(predictor.dump_line, answers))
-        assert text == f"Anna X B-PER {first}\nsleeps Y O {second}\n\nRome X B-LOC {third}\n\n"
-
     def test_conllu_of_a_request_consists_of_its_words(self):
         predictor = predictor_of("pos", output_format="conllu")
         answer = predictor.predict("un chat")
@@ -170,11 +160,6 @@ class TestOutputFormats:
             f"1\tun\t_\t{first}\t_\t_\t_\t_\t_\t_\n"
             f"2\tchat\t_\t{second}\t_\t_\t_\t_\t_\t_\n\n"
         )
-
-    @pytest.mark.parametrize("name", ["conllu", "tsv", "xml"])
-    def test_formats_that_the_reader_does_not_write_are_errors(self, name):
-        with pytest.raises(ConfigurationError):
-            predictor_of("ner", output_format=name)
 
 
 class TestText:

@@ -79,6 +79,7 @@ class TestBadRequests:
             {"on_error": "ignore"},
             {"on_error": "skip", "output_format": "conll"},
             {"input_format": "txt"},
+            {"output_format": "conllu"},
             {"min_probability": 2},
             {"max_tokens": None},
             {"batch_size": 0},

@@ -64,17 +64,6 @@ def train(name):
     return small_batches.train(model, batch, steps=40, lr=0.03), reader
 
 
-def save_run(folder, name="ner"):
-    """Writes the folder of a training run; returns the config."""
-    model, _ = train(name)
-    folder.mkdir()
-    model.vocab.save_to_files(str(folder / "vocabulary"))
-    torch.save(model.state_dict(), str(folder / "best.th"))
-    (folder / "config.json").write_text(json.dumps(CONFIGS[name]), encoding="utf-8")
-    (folder / "meta.json").write_text('{"version": "2.10.1"}', encoding="utf-8")
-    return CONFIGS[name]
-
-
 def member(name, content=b"", **fields):
     """A member of a tar file, and its content."""
     info = tarfile.TarInfo(name)

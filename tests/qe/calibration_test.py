@@ -11,6 +11,7 @@ from allennlp_nef.qe.calibration import (
     bad_words,
     calibrate,
     calibrate_model,
+    fit,
     fit_temperature,
     labeled_words,
     scores_of,
@@ -78,6 +79,14 @@ def test_objective_decides_the_threshold():
     mcc, f1 = (calibrate(words, objective) for objective in ("mcc", "f1_mult"))
     assert mcc.temperature == f1.temperature
     assert mcc.after["mcc"] >= f1.after["mcc"] and f1.after["f1_mult"] >= mcc.after["f1_mult"]
+
+
+def test_gold_labels_that_are_impossible_or_unknown_do_not_count_in_the_fit():
+    words, _ = miscalibrated(words=1000)
+    table = numpy.concatenate([words.probabilities, [[1.0, 0.0], [0.5, 0.5]]])
+    gold = numpy.append(words.gold, [1, -1])
+    more = LabeledWords(table, gold, numpy.arange(len(gold)), words.labels)
+    assert fit(more)[0] == pytest.approx(fit(words)[0])
 
 
 def test_tags_that_cannot_be_predicted_count_as_bad():

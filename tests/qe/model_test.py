@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
+from allennlp_nef.data.fields import NO_LABEL
 from allennlp_nef.qe.answers import bad_probabilities
 from allennlp_nef.qe.model import SentenceScoreHead, source_bad_probabilities
 from allennlp_nef.qe.reader import WmtWordQeReader
@@ -51,6 +52,15 @@ def test_model_learns_and_answers():
         assert probabilities.tolist() == result["class_probabilities"][:, bad].tolist()
         assert ["BAD" if p >= 0.5 else "OK" for p in probabilities] == tags.split()
         assert "spans" not in result and "hter" not in result
+
+
+def test_words_without_a_gold_tag_do_not_count():
+    model, batch = make_model(metrics=["word_qe"]), make_batch()
+    is_ok = batch["tags"] == model.ok_id
+    batch["tags"][~is_ok] = NO_LABEL
+    tags = model(**batch)["tag_ids"][is_ok & batch["target"]["tokens"]["tokens"].bool()]
+    expected = (tags == model.ok_id).float().mean().item()
+    assert model.get_metrics()["accuracy"] == pytest.approx(expected)
 
 
 class TestDecoding:

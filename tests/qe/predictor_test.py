@@ -1,5 +1,4 @@
 import json
-from itertools import groupby
 
 import numpy
 import pytest
@@ -82,9 +81,6 @@ class TestRequest:
             ]
         assert_same(predictor.predict_json({**REQUEST, **changes}), answer)
 
-    def test_predict_gives_the_answer_to_a_request(self, predictor):
-        assert predictor.predict(SOURCE, TARGET, LINKS) == predictor.predict_json(REQUEST)
-
     @pytest.mark.parametrize("empty", ["", []])
     def test_empty_alignments_are_given(self, predictor, empty):
         answer = predictor.predict_json({**REQUEST, "alignments": empty})
@@ -120,15 +116,11 @@ class TestRequest:
         "changes, field",
         [
             ({"source": None}, "source"),
-            ({"source": " \t"}, "source"),
             ({"target": ["das", "Haus "]}, "target"),
-            ({"target": [None] * 5000}, "target"),
-            ({"target": "das \ud800"}, "target"),
             ({"source": ["the", "<EOS>"]}, "source"),
             ({"threshold": "0.5"}, "threshold"),
             ({"alignments": False}, "alignments"),
             ({"alignments": "0-0 5-1"}, "alignments"),
-            ({"alignments": "-1-0"}, "alignments"),
             ({"alignments": ["0-0", [0]]}, "alignments"),
             ({"alignments": [[0, 1.0]]}, "alignments"),
             ({"alignments": [[True, 0]]}, "alignments"),
@@ -179,21 +171,6 @@ class TestThreshold:
 
 class TestSpans:
     TEXT = " der alte\u00a0 Hund bellt\tlaut\u200b"
-
-    def test_spans_are_those_of_the_tags(self, predictor):
-        bad = predictor.predict(SOURCE, self.TEXT)["bad_probabilities"]
-        for limit in (sorted(bad)[2], 0.999999, 1e-9):
-            answer = predictor.predict(SOURCE, self.TEXT, threshold=limit)
-            tags = [None if tag == "OK" else tag for tag in answer["tags"]]
-            groups = [
-                list(group) for bad, group in groupby(range(len(tags)), tags.__getitem__) if bad
-            ]
-            for span, words in zip(answer["spans"], groups, strict=True):
-                assert span["text"] == self.TEXT[span["start"] : span["end"]]
-                assert span["text"].split() == [answer["tokens"][i] for i in words]
-                mean = sum(answer["bad_probabilities"][i] for i in words) / len(words)
-                assert span["probability"] == pytest.approx(mean) and "severity" not in span
-        assert [span["text"] for span in answer["spans"]] == [self.TEXT.strip()]
 
     def test_offsets_of_a_list_are_those_of_the_joined_words(self, predictor):
         answer = predictor.predict(SOURCE, ["a", "bc", "d"], threshold=1e-9)
@@ -305,10 +282,6 @@ class TestOutput:
         answers = predictor.predict_batch_json([REQUEST, {"source": "a", "target": "\ud7ffx"}])
         return predictor, answers, "".join(map(predictor.dump_line, answers)).splitlines()
 
-    def test_json_is_an_object_a_line(self):
-        _, answers, lines = self.written("json")
-        assert [json.loads(line) for line in lines] == answers and "\ud7ffx" in lines[1]
-
     def test_sentences_are_numbered(self):
         _, answers, lines = self.written("tsv", method="my method")
         rows = [line.split("\t") for line in lines]
@@ -332,11 +305,6 @@ class TestOutput:
         assert [float(line.split("\t")[3]) for line in lines[3:]] == [
             answer["expected_bad_share"] for answer in answers
         ]
-
-    @pytest.mark.parametrize("name", KINDS)
-    @pytest.mark.parametrize("output_format", ["tags", "tsv", "text", "wmt22"])
-    def test_every_model_writes_every_format(self, name, output_format):
-        assert self.written(output_format, name, language_pair="en-de")[2]
 
     @pytest.mark.parametrize(
         "name, options",

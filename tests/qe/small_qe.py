@@ -41,6 +41,7 @@ MODEL = {
     },
     "tag_head": {"type": "softmax", "label_weights": {"BAD": 5}},
 }
+CONFIG = {"dataset_reader": {"type": "wmt_word_qe"}, "model": MODEL}
 # The tags of what each kind of model tags, for a target of n words.
 TAGS = {
     "target": lambda source, tags: tags,
@@ -81,14 +82,3 @@ def train(name="target", sentence_score=False):
     torch.manual_seed(0)
     model = Model.from_params(Params(params), vocab=vocab)
     return small_batches.train(model, tensors, steps=10, lr=0.02), reader
-
-
-def save_run(folder):
-    """Writes the folder of a training run."""
-    model, _ = train()
-    folder.mkdir(exist_ok=True)
-    model.vocab.save_to_files(str(folder / "vocabulary"))
-    torch.save(model.state_dict(), str(folder / "best.th"))
-    config = {"dataset_reader": {"type": "wmt_word_qe"}, "model": MODEL}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    (folder / "meta.json").write_text('{"version": "2.10.1"}', encoding="utf-8")

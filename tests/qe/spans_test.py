@@ -8,12 +8,7 @@ import pytest
 from allennlp_nef.data.sentence import Sentence, find_words
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.span_files import read_segments
-from allennlp_nef.qe.spans import (
-    ErrorSpan,
-    join_bad_words,
-    project_spans,
-    token_offsets,
-)
+from allennlp_nef.qe.spans import ErrorSpan, join_bad_words, project_spans, token_offsets
 from tests.qe.qe_files import DEVELOPMENT, GOLD, SHARED, development_row
 
 ESA = SHARED / "data" / "qe" / "wmt24-esa"

@@ -1,8 +1,5 @@
 """Trees of CoNLL-U: read, refused, and written."""
 
-import os
-import threading
-
 import pytest
 from allennlp.data import Vocabulary
 from hypothesis import given
@@ -10,14 +7,7 @@ from hypothesis import strategies as st
 
 from allennlp_nef.data.dataset_readers.base import Prediction
 from allennlp_nef.tasks.dependency_parsing import ConlluTreesReader, fault_of_heads
-from tests.data.reader_files import (
-    PROPERTY,
-    error_line,
-    labels_of,
-    read,
-    warnings_of,
-    words_of,
-)
+from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
 
 
 @pytest.fixture
@@ -54,17 +44,6 @@ class TestTrees:
         (instance,) = read(ConlluTreesReader(), path, text)
         assert set(instance.fields) == {"words", "pos_tags", "metadata"}
         assert any(str(path) in warning for warning in warnings_of(caplog))
-
-    @pytest.mark.parametrize("is_labeled", [True, False])
-    def test_every_sentence_of_a_pipe_is_read(self, path, is_labeled):
-        os.mkfifo(path)
-        rows = ROWS if is_labeled else [(word, "_", "_") for word, _, _ in ROWS]
-        writer = threading.Thread(target=path.write_text, args=(tree_text(rows) * 3000,))
-        writer.start()
-        instances = list(ConlluTreesReader().read(str(path)))
-        writer.join()
-        assert len(instances) == 3000
-        assert ("head_tags" in instances[0].fields) == is_labeled
 
     def test_a_sentence_without_a_tree_among_others_is_an_error(self, path):
         text = tree_text([(word, "_", "_") for word, _, _ in ROWS]) + tree_text(ROWS)

@@ -86,12 +86,6 @@ class TestFormat:
         assert [sentence.rows for sentence in found] == sentences
         assert [[*sentence.lines] for sentence in found] == numbers
 
-    @PROPERTY
-    @given(sentences=files(), separator=st.sampled_from([" ", "\t"]))
-    def test_what_is_written_is_read(self, path, sentences, separator):
-        text = "".join(format_columns(sentence, separator) for sentence in sentences)
-        assert rows_of(path, text) == sentences
-
     @pytest.mark.parametrize("word", ["-DOCSTART-", "\ufeffa", "#a"])
     def test_a_word_that_would_not_be_read_is_an_error(self, word):
         with pytest.raises(UserError):

@@ -6,8 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data.conllu import COLUMNS, TAG_COLUMNS, format_conllu, read_conllu
-from allennlp_nef.data.dataset_readers.base import Prediction
+from allennlp_nef.data.conllu import COLUMNS, TAG_COLUMNS, read_conllu
 from allennlp_nef.data.dataset_readers.conllu import ConlluTagsReader
 from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
 
@@ -165,15 +164,6 @@ def test_words_are_those_of_the_conllu_package(path, made):
     assert [list(zip(s.column("form"), s.column("upos"))) for s in found] == expected
 
 
-@PROPERTY
-@given(rows=st.lists(st.tuples(VALUES, VALUES), min_size=1), column=st.sampled_from(TAG_COLUMNS))
-def test_what_is_written_of_a_request_is_read(path, rows, column):
-    forms, tags = map(list, zip(*rows))
-    path.write_bytes(format_conllu(forms, {column: tags}).encode("utf-8"))
-    (sentence,) = read_conllu(str(path))
-    assert (sentence.column("form"), sentence.column(column)) == (forms, tags)
-
-
 def without(text, *columns):
     """The text with `_` in some columns."""
     lines = [line.split("\t") for line in text.split("\n")]
@@ -240,15 +230,3 @@ class TestTags:
     def test_other_columns_are_refused(self):
         with pytest.raises(ConfigurationError):
             ConlluTagsReader("form")
-
-    def test_the_writer_changes_the_column_of_the_file(self, path):
-        reader = ConlluTagsReader("xpos")
-        instances = read(reader, path, TEXT.replace("\n", "\r\n"))
-        text = ""
-        for number, instance in enumerate(instances):
-            sentence = instance["metadata"].metadata
-            prediction = Prediction(number, {"tags": [*sentence.tags]}, sentence)
-            prediction.answer["tags"][0] = "NEW"
-            text += reader.writers["conllu"](reader, prediction)
-        expected = TEXT.replace("ADP\tP", "ADP\tNEW").replace("INTJ\tI", "INTJ\tNEW")
-        assert text == expected.replace("\n", "\r\n")

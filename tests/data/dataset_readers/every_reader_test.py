@@ -19,6 +19,7 @@ from allennlp_nef.data.dataset_readers.base import SentenceReader
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError
 from tests.data.reader_files import PROPERTY, line_of, make, read, warnings_of
+from tests.qe.qe_files import DEVELOPMENT, development_row, good_files
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 
@@ -242,7 +243,13 @@ SNLI = b'{"sentence1": "A b", "sentence2": "c", "gold_label": "x"}\n{"sentence1"
 TAGGED = (
     b'{"tokens": ["A", "b"], "tags": ["B-X", null]}\n{"tokens": ["c"], "tags": ["I"], "x": 1}\n'
 )
-# A reader, and files that it reads: names and contents.
+GOOD = {f"x.{ending}": text.encode() for ending, text in good_files().items()}
+SPANS = (DEVELOPMENT + 2 * development_row()).encode()
+ESA = (
+    b'{"source": "a", "target": "x y", "omission": null, "score": 90, '
+    b'"spans": [{"start": 0, "end": 1, "severity": "minor"}]}\n'
+)
+# A reader, and files that it reads: names and contents. Several files have a common prefix, or the first one is read.
 TARGETS = {
     "conll_tags": (make("conll_tags"), {"x.conll": NER}),
     "conll_tags, tabs": (
@@ -256,6 +263,14 @@ TARGETS = {
     "labeled_trees": (make("labeled_trees"), {"x.txt": REVIEWS}),
     "sentence_pairs": (make("sentence_pairs", gold="score"), {"x.txt": PAIRS, "x.conllu": TREES}),
     "sentence_pairs, SNLI": (make("sentence_pairs"), {"x.jsonl": SNLI}),
+    "wmt_word_qe": (
+        make("wmt_word_qe", eos=True, sentence_scores=True),
+        {**GOOD, "x.hter": b"0.5\n0\n1\n"},
+    ),
+    "wmt_word_qe, gaps": (make("wmt_word_qe", tagged="target_and_gaps"), GOOD),
+    "wmt_word_qe, source": (make("wmt_word_qe", tagged="source"), GOOD),
+    "wmt_word_qe, spans": (make("wmt_word_qe", severities=True), {"x.tsv": SPANS}),
+    "wmt_word_qe, ESA": (make("wmt_word_qe", sentence_scores=True), {"x.jsonl": ESA}),
 }
 ODD = [
     *"\x00\x01\t\n\x0b\x0c\r\x1c\x7f\x85\xa0\xad\u0301\u200b\u2028\u3000\ufeff\ufffd -_#/|:=.()\"'",
@@ -280,17 +295,17 @@ def changed(data, changes):
 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(PROPERTY, max_examples=150)
-@given(changes=st.lists(CHANGES, max_size=4), kind=st.integers(0, 1))
+@given(changes=st.lists(CHANGES, max_size=4), kind=st.integers(0, 5))
 def test_any_bytes_are_instances_or_an_error_with_file_and_line(target, tmp_path, changes, kind):
     reader, files = TARGETS[target]
-    if len(files) > 1:
+    if target == "sentence_pairs":
         reader.parses = str(tmp_path)
     for number, (name, data) in enumerate(files.items()):
         is_changed = number == kind % len(files)
         (tmp_path / name).write_bytes(changed(data, changes) if is_changed else data)
     paths = [tmp_path / name for name in files]
     try:
-        instances = list(reader.read(str(paths[0])))
+        instances = list(reader.read(str(tmp_path / "x" if len(files) > 2 else paths[0])))
     except DataFormatError as error:
         line_of(str(error), *paths)
         return

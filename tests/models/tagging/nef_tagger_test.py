@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.training.util import evaluate
 
@@ -56,16 +55,6 @@ class TestForward:
         assert not table.requires_grad
         assert set(model.train()(**make_batch())) == names
         assert "loss" not in model(**make_batch(tags=False))
-
-    def test_a_batch_gives_what_each_sentence_gets_alone(self, options):
-        model = make_tagger(**options)
-        together = model(**make_batch())
-        for row, sentence in enumerate(TRAIN):
-            alone = model(**make_batch([sentence]))
-            length = LENGTHS[row]
-            found = together["class_probabilities"][row, :length]
-            torch.testing.assert_close(found, alone["class_probabilities"][0], rtol=1e-4, atol=1e-5)
-            assert torch.equal(together["tag_ids"][row, :length], alone["tag_ids"][0])
 
     def test_model_learns_three_sentences(self, options):
         model = train(make_tagger(**options), make_batch())
@@ -277,12 +266,3 @@ def gradients_of_two_processes(rank):
 def test_every_parameter_has_a_gradient_in_distributed_training(tmp_path):
     first, second = in_two_processes(gradients_of_two_processes, tmp_path / "processes")
     assert first == second and all(math.isfinite(value) for value in first.values())
-
-
-def test_any_labels_can_be_predicted():
-    sentences = [("a b c", "X Y X"), ("d", "Y")]
-    vocab = Vocabulary.from_instances(make_instances(sentences))
-    model = make_tagger(vocab, decoder=decoder())
-    assert not model.has_chunks
-    result = model.forward_on_instances(make_instances(sentences))[0]
-    assert "spans" not in result and len(result["tags"]) == 3
