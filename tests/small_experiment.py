@@ -48,6 +48,8 @@ def with_encoder(value, folder):
             changed["input_dim"] = DIM
         if changed.get("alignment_layer") is not None:
             changed["alignment_layer"] = 1
+        if changed.get("frozen_layers") is not None:
+            changed["frozen_layers"] = 2
         return changed
     return [with_encoder(item, folder) for item in value] if isinstance(value, list) else value
 
