@@ -70,6 +70,8 @@ def train(args: argparse.Namespace, run: Run) -> None:
     epochs = trainer.get("num_epochs") if isinstance(trainer, dict) else None
     if isinstance(epochs, int) and epochs < 1:  # AllenNLP would have nothing to archive
         raise UserError(f"trainer.num_epochs: expected at least 1, got {epochs}")
+    # The processes of a distributed training import these packages.
+    args.include_package = ["allennlp_nef", *args.include_package]
     folder = Path(args.serialization_dir)
     is_new = not folder.is_dir() or not any(folder.iterdir())
     if not (is_new or args.recover or args.force):

@@ -1,6 +1,5 @@
 """The `affixes` token indexer and token embedder."""
 
-import re
 from typing import Any
 
 import torch
@@ -77,19 +76,6 @@ class AffixesIndexer(TokenIndexer):
         return tensors
 
 
-def check_max_length(vocab: Vocabulary, namespace: str, max_length: int) -> None:
-    """Raises a `ConfigurationError` if the affixes in a vocabulary have another maximum length."""
-    lengths = [
-        int(name.rpartition("_")[2])
-        for name in vocab.get_namespaces()
-        if re.fullmatch(rf"{re.escape(namespace)}_(prefix|suffix)_\d+", name)
-    ]
-    if lengths and max(lengths) != max_length:
-        raise ConfigurationError(
-            f"max_length: expected {max(lengths)} as in the indexer of {namespace}, got {max_length}"
-        )
-
-
 @TokenEmbedder.register("affixes")
 class AffixesEmbedder(TokenEmbedder):
     """Embeds the affixes of a word: the sum over its prefixes, concatenated with the sum over its suffixes.
@@ -118,7 +104,6 @@ class AffixesEmbedder(TokenEmbedder):
     ) -> None:
         super().__init__()
         check_integers(embedding_dim=embedding_dim, max_length=max_length)
-        check_max_length(vocab, namespace, max_length)
         self.prefix_tables, self.suffix_tables = (
             torch.nn.ModuleList(
                 Embedding(embedding_dim, vocab=vocab, vocab_namespace=name) for name in names
@@ -132,6 +117,11 @@ class AffixesEmbedder(TokenEmbedder):
 
     def forward(self, prefixes: torch.Tensor, suffixes: torch.Tensor) -> torch.Tensor:
         """Affixes (batch, tokens, max_length) each -> vectors (batch, tokens, output_dim)."""
+        length, max_length = len(self.prefix_tables), prefixes.size(-1)
+        if length != max_length:
+            raise ConfigurationError(
+                f"max_length: expected {max_length} as in the indexer of affixes, got {length}"
+            )
         sums = _sum_of(self.prefix_tables, prefixes), _sum_of(self.suffix_tables, suffixes)
         return torch.cat(sums, dim=-1)
 

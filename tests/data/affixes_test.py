@@ -96,8 +96,19 @@ def test_an_extended_vocabulary_keeps_the_rows_of_known_affixes():
 
 @pytest.mark.parametrize("indexer, embedder", [(4, 3), (3, 4)])
 def test_another_max_length_than_the_indexer_is_an_error(indexer, embedder):
-    with pytest.raises(ConfigurationError, match="max_length"):
-        make(vocabulary(max_length=indexer), max_length=embedder)
+    vocab = vocabulary(max_length=indexer)
+    module = make(vocab, max_length=embedder)
+    with pytest.raises(
+        ConfigurationError, match=f"max_length: expected {indexer} .* got {embedder}"
+    ):
+        module(**tensors_of(SENTENCES, vocab, max_length=indexer))
+
+
+def test_vocabulary_may_leave_out_all_affixes_of_a_length():
+    rare = {"affixes_prefix_4": 9, "affixes_suffix_4": 9}
+    vocab = Vocabulary.from_instances(instances([WORDS]), min_count=rare)
+    vectors = make(vocab)(**tensors_of(SENTENCES, vocab))
+    assert vectors.isfinite().all()
 
 
 @pytest.mark.parametrize("value", [0, -1, True, 2.0])
