@@ -49,7 +49,7 @@ def with_encoder(value, folder):
         if changed.get("alignment_layer") is not None:
             changed["alignment_layer"] = 1
         if changed.get("frozen_layers") is not None:
-            changed["frozen_layers"] = 2
+            changed["frozen_layers"] = min(changed["frozen_layers"], 2)  # it has two layers
         return changed
     return [with_encoder(item, folder) for item in value] if isinstance(value, list) else value
 
