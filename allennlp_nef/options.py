@@ -5,13 +5,12 @@ import math
 from allennlp.common.checks import ConfigurationError
 
 
-def check_integers(least: int = 1, **options: int) -> None:
-    """Raises a `ConfigurationError` unless all options are integers of at least `least`."""
+def check_integers(low: int = 1, high: float = math.inf, **options: int) -> None:
+    """Raises a `ConfigurationError` unless all options are integers from `low` to `high`."""
     for name, value in options.items():
-        if type(value) is not int or value < least:
-            raise ConfigurationError(
-                f"{name}: expected an integer of at least {least}, got {value!r}"
-            )
+        if type(value) is not int or not low <= value <= high:
+            expected = f"of at least {low}" if high == math.inf else f"from {low} to {high}"
+            raise ConfigurationError(f"{name}: expected an integer {expected}, got {value!r}")
 
 
 def check_numbers(low: float, high: float = math.inf, **options: float) -> None:

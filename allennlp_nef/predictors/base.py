@@ -18,6 +18,7 @@ from allennlp.predictors import Predictor
 from allennlp_nef.data.dataset_readers.base import NefDatasetReader, Prediction
 from allennlp_nef.data.files import parse_object
 from allennlp_nef.errors import UserError, quote
+from allennlp_nef.options import check_integers
 from allennlp_nef.predictors.requests import ANYTHING, Check, check_request, request_error
 
 WINDOW = 1000
@@ -162,11 +163,7 @@ class NefPredictor(Predictor):
         for name, value, allowed in choices:
             if value not in allowed:
                 raise ConfigurationError(f"{name}: expected {' or '.join(allowed)}, got {value!r}")
-        for name, number in (("max_tokens", max_tokens), ("batch_size", batch_size)):
-            if type(number) is not int or number < 1:
-                raise ConfigurationError(
-                    f"{name}: expected an integer of at least 1, got {number!r}"
-                )
+        check_integers(max_tokens=max_tokens, batch_size=batch_size)
         if not isinstance(keep_fields, bool):
             raise ConfigurationError(f"keep_fields: expected true or false, got {keep_fields!r}")
         self.output_format = output_format

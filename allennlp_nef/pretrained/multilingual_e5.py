@@ -74,7 +74,7 @@ class E5File:
     def vocabulary(self) -> list[tuple[str, float]]:
         """Returns the pieces of the tokenizer and their scores."""
         text = self._text.decode("utf-8")
-        # Of the bytes of a character in UTF-8, all but the first are 10xxxxxx.
+        # All bytes of a character in UTF-8 but the first are 10xxxxxx.
         is_first = numpy.frombuffer(self._text, numpy.uint8) & 0xC0 != 0x80
         starts = numpy.append(0, is_first.cumsum())[self._starts]  # bytes -> characters
         pieces = [text[start:end] for start, end in pairwise(starts.tolist())]

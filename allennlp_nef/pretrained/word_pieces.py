@@ -13,6 +13,7 @@ from allennlp.data import IndexedTokenList, TextFieldTensors, Token, TokenIndexe
 from allennlp.modules.token_embedders import TokenEmbedder
 from torch import Tensor
 
+from allennlp_nef.options import check_integers
 from allennlp_nef.pretrained.loading import (
     PACKAGED,
     WEIGHTS_NAME,
@@ -92,13 +93,6 @@ def pool_words(states: Tensor, first: Tensor, counts: Tensor, sub_token_mode: st
     return is_inside.to(states.dtype) @ states / counts.clamp(min=1)[..., None]
 
 
-def check_integer(name: str, value: Any, lowest: int, highest: float = math.inf) -> None:
-    """Raises a `ConfigurationError` unless an option is an integer in [lowest, highest], or None."""
-    if value is not None and (type(value) is not int or not lowest <= value <= highest):
-        limits = f"at least {lowest}" if highest == math.inf else f"from {lowest} to {highest}"
-        raise ConfigurationError(f"{name}: expected an integer {limits}, got {value!r}")
-
-
 class PretrainedTransformer(torch.nn.Module, FromParams):
     """A pretrained transformer that reads sentences, or pairs of sentences, and returns a vector for each word.
 
@@ -160,7 +154,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             raise ConfigurationError(f"sub_token_mode must be first or avg, not {sub_token_mode!r}")
         if precision not in ("float32", "bfloat16"):
             raise ConfigurationError(f"precision must be float32 or bfloat16, not {precision!r}")
-        check_integer("lora_rank", lora_rank, 1)
+        if lora_rank is not None:
+            check_integers(lora_rank=lora_rank)
         if lora_alpha is not None and (lora_rank is None or not 0 < lora_alpha < math.inf):
             raise ConfigurationError(
                 f"lora_alpha: expected a positive number, with lora_rank, got {lora_alpha!r}"
@@ -184,10 +179,11 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self.transformer = load_encoder(model_name, load_weights, four_bits=not save_weights)
         self.word_dim = self.transformer.dim
         limit, num_layers = self.transformer.max_length, len(self.transformer.layers)
-        check_integer("max_length", max_length, self.template.num_special + MIN_ROOM, limit)
+        if max_length is not None:
+            check_integers(self.template.num_special + MIN_ROOM, limit, max_length=max_length)
         self.max_length = min(MAX_LENGTH, limit) if max_length is None else max_length
-        check_integer("frozen_layers", frozen_layers, 0, num_layers)
-        if self._is_partly_frozen:
+        if frozen_layers is not None:
+            check_integers(0, num_layers, frozen_layers=frozen_layers)
             self.transformer.requires_grad_(False)
             self.transformer.layers[frozen_layers:].requires_grad_(True)
         if lora_rank is not None:
@@ -199,7 +195,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     def from_params(cls, params: Params, **extras: Any) -> "PretrainedTransformer":  # type: ignore[override]
         for option in ("max_length", "frozen_layers", "lora_rank"):
             # AllenNLP would take true for 1, and raise a `TypeError` for fractions.
-            check_integer(option, params.get(option), 0)
+            if params.get(option) is not None:
+                check_integers(0, **{option: params[option]})
         name, folder = params["model_name"], archived_transformer(extras)
         if folder is not None:
             saves_weights = params.get("save_weights", True)

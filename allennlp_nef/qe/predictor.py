@@ -11,6 +11,7 @@ from allennlp.common.util import JsonDict
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from allennlp_nef.options import check_integers
 from allennlp_nef.predictors.base import Item
 from allennlp_nef.predictors.nef_tagger import ShownTrace, TaggingPredictor
 from allennlp_nef.predictors.requests import Check
@@ -140,10 +141,7 @@ class WordQePredictor(TaggingPredictor):
         for name, text in (("method", method), ("language_pair", language_pair or "")):
             if not isinstance(text, str) or "\t" in text or len(text.splitlines()) > 1:
                 raise ConfigurationError(f"{name}: expected a text without tabs, got {text!r}")
-        if type(ensemble_size) is not int or ensemble_size < 1:
-            raise ConfigurationError(
-                f"ensemble_size: expected an integer of at least 1, got {ensemble_size!r}"
-            )
+        check_integers(ensemble_size=ensemble_size)
         if not isinstance(checks, bool):
             raise ConfigurationError(f"checks: expected true or false, got {checks!r}")
         self.checks = checks
