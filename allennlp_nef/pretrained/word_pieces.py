@@ -120,8 +120,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     precision : `str`, optional (default = `"float32"`)
         "bfloat16" computes matrix products in bfloat16 (`torch.autocast`). Weights and outputs stay in float32.
     lora_rank : `int`, optional (default = `None`)
-        Freezes the transformer and trains an update of this rank, such as 16, for the weights of each linear layer: see
-        `LowRankUpdate`.
+        Freezes the transformer, turns off its dropout, and trains an update of this rank, such as 16, for each linear
+        layer: see `LowRankLinear`.
     lora_alpha : `float`, optional (default = `None`, 32)
         Scales the update by `lora_alpha / lora_rank`.
     save_weights : `bool`, optional (default = `True`)
@@ -168,7 +168,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             )
         if not load_weights and (model_name in PACKAGED or not save_weights):
             raise ConfigurationError("load_weights: the weights are not in the archive")
-        self._is_partly_frozen = frozen_layers is not None
+        self._is_partly_frozen, self._is_adapted = frozen_layers is not None, lora_rank is not None
         self.model_name = model_name
         self.name = Path(model_name).name  # in figures
         self.sub_token_mode = sub_token_mode
@@ -210,6 +210,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
     def train(self, mode: bool = True) -> "PretrainedTransformer":
         super().train(mode)
+        if self._is_adapted:
+            self.transformer.eval()
         if self._is_partly_frozen:
             for module in self.transformer.modules():
                 weights = list(module.parameters())

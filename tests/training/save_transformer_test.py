@@ -15,7 +15,6 @@ from transformers import PreTrainedModel
 from allennlp_nef.data.dataset_readers.conll_tags import ConllTagsReader
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
-from allennlp_nef.pretrained.lora import LowRankUpdate
 from allennlp_nef.pretrained.word_pieces import WordPiecesEmbedder
 from allennlp_nef.training.callbacks import SaveTransformer
 from tests.small_transformer import DIM, SAVE
@@ -108,23 +107,6 @@ def test_several_transformers_are_an_error(tmp_path):
     model = torch.nn.ModuleList(WordPiecesEmbedder(str(tmp_path / name)) for name in ("a", "b"))
     with pytest.raises(ConfigurationError):
         SaveTransformer(str(tmp_path)).on_start(SimpleNamespace(model=model))
-
-
-def test_validation_computes_the_weights_with_adapters_once_an_epoch(tmp_path, monkeypatch):
-    SAVE["bert"](tmp_path / "pretrained")
-    calls = []
-    forward = LowRankUpdate.forward
-
-    def count(self, weight):
-        calls.append(torch.is_grad_enabled())
-        return forward(self, weight)
-
-    monkeypatch.setattr(LowRankUpdate, "forward", count)
-    values = values_of(tmp_path, **LORA)
-    values["validation_data_loader"] = {"batch_size": 1}
-    run(values, tmp_path / "run")
-    num_weights = 6 * 2  # of two layers
-    assert calls.count(False) == num_weights * values["trainer"]["num_epochs"]
 
 
 def test_a_predictor_leaves_the_model_trainable(tmp_path):
