@@ -49,7 +49,7 @@ RELATEDNESS = Labels(
     predicted=lambda answer: [answer["score"]],
 )
 HTER = Labels(
-    gold=lambda instance: [float(instance["sentence_score"].tensor)],
+    gold=lambda instance: [float(instance["sentence_scores"].tensor[0])],
     predicted=lambda answer: [risk_of(answer)],
 )
 TREES = Labels(

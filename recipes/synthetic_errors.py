@@ -12,7 +12,8 @@
 
 `pairs` reads two files of correct translations, a sentence per line, and writes OUT/en-fr.errors.jsonl and
 OUT/fr-en.errors.jsonl. Raw text is split as in requests. The lines are training data of `wmt_word_qe` with the fields
-`source`, `target`, `tags` (words and gaps), `hter` and `kinds`, the names of the errors. The same arguments give the
+`source`, `target`, `tags` (words and gaps), `hter`, `critical` (1 for errors that change the meaning, 0 for intact
+translations, null for others) and `kinds`, the names of the errors. The same arguments give the
 same files. Needs the extra `multilingual`, and `mlqe` also `ter`.
 """
 
@@ -35,6 +36,8 @@ from allennlp_nef.qe.post_edits import hter_of, tags_of
 LISTS: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_name("word_lists.json").read_text(encoding="utf-8")
 )
+CRITICAL = {"number", "negation", "antonym", "name", "other_word", "untranslated"}
+CRITICAL |= {"missing_part", "copy", "other_translation"}
 NUM_FREQUENT = 60  # words of a language that are no content words
 NUMBER = re.compile(r"\d+")
 
@@ -68,7 +71,10 @@ class Translation:
         """A line of training data."""
         hter = min(1.0, self.edits / max(1, len(self.words)))
         sides = {"source": self.source, "target": self.words, "tags": self.tags}
-        return {**sides, "hter": round(hter, 4), "kinds": self.kinds}
+        critical = 0 if self.kinds == ["intact"] else None
+        if not CRITICAL.isdisjoint(self.kinds):
+            critical = 1
+        return {**sides, "hter": round(hter, 4), "critical": critical, "kinds": self.kinds}
 
 
 @dataclass

@@ -19,7 +19,7 @@ local reader = {
       alignment_layer: 6,  // the encoder aligns the words, in all languages
       sub_token_mode: 'avg',
     },
-    sentence_score: {},
+    sentence_heads: { hter: {} },
     metrics+: [{ type: 'sentence_scores' }],
   },
 }

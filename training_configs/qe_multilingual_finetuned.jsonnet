@@ -5,7 +5,7 @@
     initializer: {
       regexes: [
         [
-          '(down|up)$|tag_head|sentence_score',
+          '(down|up)$|tag_head|sentence_heads',
           { type: 'trained_model', archive: 'qe-multilingual' },  // or the path of an archive
         ],
       ],

@@ -4,7 +4,7 @@
   dataset_reader+: { sentence_scores: true },
   validation_dataset_reader+: { sentence_scores: true },
   model+: {
-    sentence_score: {},
+    sentence_heads: { hter: {} },
     metrics+: [{ type: 'sentence_scores' }],
   },
   trainer+: { validation_metric: ['+best_mcc', '+hter_pearson'] },

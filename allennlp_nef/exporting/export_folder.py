@@ -123,6 +123,7 @@ def settings_of(predictor: Any, tagger: ExportableTagger, folder: Path) -> dict[
             "eos": dataset_reader.eos,
             "bad_ids": model.bad_ids,
             "outputs": model.outputs,
+            "thresholds": model.thresholds,
             "temperature": model.temperature,
             "threshold": model.threshold_or_default,
             "checks": predictor.checks,

@@ -103,9 +103,9 @@ class ExportableTagger(torch.nn.Module):
         outputs, names = [scores], self.model.outputs if self.is_qe else []
         if names:
             table = self.model.tag_head.probabilities(scores, mask)
-        if "hter" in names:
-            logits = self.model.sentence_score(states, mask, self.model.bad_probabilities(table))
-            outputs.append(logits.sigmoid())
+            shares = self.model.bad_probabilities(table)
+            for head in self.model.sentence_heads.values():
+                outputs.append(head.score(head(states, mask, shares)))
         if "source_bad_probabilities" in names:
             bad = self.model.bad_probabilities(self.model.calibrated(table))
             outputs.append(source_bad_probabilities(bad, weights, mask))

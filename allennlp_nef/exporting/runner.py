@@ -169,7 +169,7 @@ class Runner:
         return quality.quality_answer(
             pair,
             table,
-            outputs,
+            outputs | qe["thresholds"],
             labels,
             qe["tagged"],
             qe["threshold"] if threshold is None else threshold,

@@ -134,7 +134,7 @@ class NefPredictor(Predictor):
     """The field that a line of plain text fills; None if there is none."""
     task: str
     """The task of the model: "word_qe", "chunks" (such as entities), "tags", "class", "pair" or "dependencies"."""
-    dropped_fields: ClassVar[tuple[str, ...]] = ("tags", "sentence_score")
+    dropped_fields: ClassVar[tuple[str, ...]] = ("tags", "sentence_scores")
     """Gold fields, dropped before prediction: the model would compute a loss, and labels may be out of vocabulary."""
     needs_whole_input = False
     """Whether the answers of a call depend on each other, so all of its requests are answered together."""

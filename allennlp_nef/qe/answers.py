@@ -32,6 +32,9 @@ REQUEST: dict[str, Check] = {
 }
 """The fields of a request."""
 REQUIRED = ("source", "target")
+CRITICAL = "critical_error_probability"
+ESTIMATES = ("hter", "quality", CRITICAL)
+"""The estimates of a whole translation that a model can predict."""
 SPAN = {"start": int, "end": int, "text": str, "severity": str, "probability": float}
 FINDING = {"kind": str, "start": int, "end": int, "message": str}
 ANSWER: dict[str, Any] = {
@@ -45,6 +48,9 @@ ANSWER: dict[str, Any] = {
     "alignments_from": str,
     "spans": [SPAN],
     "hter": float,
+    "quality": float,
+    CRITICAL: float,
+    "critical_error_threshold": float,
     "expected_bad_share": float,
     "source_bad_probabilities": [float],
     "offsets": [[int]],
@@ -117,7 +123,8 @@ def missing(
     everything is missing."""
     table = numpy.zeros((len(pair.tokens), len(labels)))
     table[:, bad_ids_of(labels)[-1]] = 1
-    others = {"hter": 1.0, "source_bad_probabilities": [1.0] * len(pair.source.words)}
+    others: dict[str, Any] = {"hter": 1.0, "quality": 0.0, CRITICAL: 1.0}
+    others |= {"source_bad_probabilities": [1.0] * len(pair.source.words)}
     return table, {name: others[name] for name in outputs}
 
 
@@ -142,8 +149,8 @@ def quality_answer(
     table : `ndarray`, (tokens, labels)
         The calibrated probabilities of all labels.
     outputs : `Mapping[str, Any]`
-        What else the model predicts of `hter`, a number, and `source_bad_probabilities`, a list with a number for each
-        word of the source and perhaps padding.
+        What else the model predicts of the `ESTIMATES`, numbers from 0 to 1; `critical_error_threshold`; and
+        `source_bad_probabilities`, a list with a number for each word of the source and perhaps padding.
     labels : `Sequence[str]`
         The names of the labels.
     tagged : `str`
@@ -174,8 +181,9 @@ def quality_answer(
     text, offsets = token_offsets(pair.tokens, pair.source if tagged == "source" else pair.target)
     if tagged == "target":
         answer["spans"] = join_bad_words(text, offsets, tags, bad)
-    if "hter" in outputs:
-        answer["hter"] = outputs["hter"]
+    for name in (*ESTIMATES, "critical_error_threshold"):
+        if name in outputs:
+            answer[name] = 100 * outputs[name] if name == "quality" else outputs[name]
     answer["expected_bad_share"] = sum(bad) / len(bad) if bad else 1.0
     if tagged != "source" and "source_bad_probabilities" in outputs:
         of_source = outputs["source_bad_probabilities"][: len(pair.source.words)]

@@ -8,6 +8,9 @@ A data path is one of
 - a `.jsonl` file of tagged translations, one object per line with the parts below as fields, each a string or a list:
   `{"source": ["a", "b"], "target": ["A", "B"], "tags": ["OK", "BAD"], "alignments": [[0, 0], [1, 1]]}`. In the
   predictor's answers, `tokens` is the target;
+- a `.tsv` file of judgments of critical errors (WMT21), without a header: number, source, translation, the judgments
+  of several annotators, such as `[0, 1, 0]`, and that of the majority. 1 is a critical error, and 0 is none; others,
+  for sentences that are not understandable, do not count;
 - a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the `spans` part; WMT23 files without
   sources also need the `source` part, one sentence per line, and can have `alignments`;
 - a pattern for such paths, such as `data/*/train` or `data/*.jsonl`;
@@ -24,12 +27,16 @@ Line k of each file belongs to sentence k:
 | source_tags | `.source_tags` or `.src_tags` | a tag for each source word |
 | alignments | `.src-mt.alignments` or `.align` | pairs `i-j`, source and target word, from 0; the line may be empty |
 | hter | `.hter` | a number of at least 0, the translation edit rate of the translation |
+| da | `.da` | the direct assessment of the translation, as a z-score; higher is better |
+| critical | (JSON lines only) | the share of annotators who found a critical error, from 0 to 1 |
 
 If the lines of a file have tabs, only tabs separate words, tags and pairs: see `split_fields` in `data.files`.
 """
 
+import json
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
@@ -60,7 +67,16 @@ _OPTIONAL = {
     "alignments": (".src-mt.alignments", ".align"),
     "source_tags": (".source_tags", ".src_tags"),
     "hter": (".hter",),
+    "da": (".da",),
+    "critical": (),
 }
+# The parts that are numbers: the field of `TranslatedSentence`, the bounds, and a text for errors.
+_NUMBERS = {
+    "hter": ("score", 0, math.inf, " of at least 0"),
+    "da": ("judgment", -math.inf, math.inf, ""),
+    "critical": ("critical", 0, 1, " from 0 to 1"),
+}
+_JUDGMENTS = re.compile(r"\[\d+(, *\d+)*\]")
 
 
 @dataclass
@@ -93,6 +109,9 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[TranslatedSe
             yield from _read_lines(files, options)
             continue
         path = files["spans"]
+        if has_judgments(path):
+            yield from _read_judgments(path, options)
+            continue
         if not is_json_lines(path):
             yield from _read_spans(files, read_table_of_spans(path, *spans), options)
             continue
@@ -101,7 +120,7 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[TranslatedSe
         objects = chain([first], objects)
         # An object with tags can also have spans, which add information only if there are severities.
         may_have_tags = len(files) == 1 and not options.severities
-        if may_have_tags and not first[1].keys().isdisjoint(("tags", "source_tags")):
+        if may_have_tags and not first[1].keys().isdisjoint(_OPTIONAL.keys() - {"alignments"}):
             yield from _read_objects(path, objects, first[1], options)
         else:
             yield from _read_spans(files, segments_in(path, objects, *spans), options)
@@ -125,9 +144,12 @@ def _read_objects(
     options: ReadOptions,
 ) -> Iterator[TranslatedSentence]:
     """Reads JSON objects of tagged translations, which have the same parts as the `first` one."""
-    parts = ["source", "target", *(part for part in _OPTIONAL if first.get(part) is not None)]
+    has_part = {part: first.get(part) is not None for part in _OPTIONAL}
+    has_part |= {part: part in first for part in _NUMBERS}  # null is an unknown number
+    parts = ["source", "target", *(part for part in _OPTIONAL if has_part[part])]
     used = _used_files(dict.fromkeys(parts, path), options)
-    options = replace(options, split_source=None, split_target=None)
+    if not {"tags", "source_tags", "alignments"}.isdisjoint(parts):
+        options = replace(options, split_source=None, split_target=None)
     for number, value in objects:
         where = f"{path}:{number}"
         for part in _OPTIONAL:
@@ -177,6 +199,28 @@ def _read_spans(
         segment.source, segment.target, segment.links = words.source, words.target, words.links
         _add_tags(segment, options)
         yield segment
+
+
+def has_judgments(path: str) -> bool:
+    """Returns whether the first line of a file is one of judgments of critical errors."""
+    cells = next(read_lines(path), (1, ""))[1].split("\t")
+    return not is_json_lines(path) and any(map(_JUDGMENTS.fullmatch, cells))
+
+
+def _read_judgments(path: str, options: ReadOptions) -> Iterator[TranslatedSentence]:
+    """Reads judgments of critical errors."""
+    for number, line in read_lines(path):
+        where, cells = f"{path}:{number}", line.split("\t")
+        if len(cells) != 5 or not _JUDGMENTS.fullmatch(cells[3]):
+            raise DataFormatError(
+                f"{where}: expected a number, a source, a translation, judgments such as [0, 1, 0], and that of the "
+                f"majority, separated by tabs, got {quote(line)}"
+            )
+        counted = [each for each in json.loads(cells[3]) if each in (0, 1)]
+        if not counted:
+            raise DataFormatError(f"{where}: expected a judgment of 0 or 1, got {quote(cells[3])}")
+        row = {"source": cells[1], "target": cells[2], "critical": sum(counted) / len(counted)}
+        yield _example(row, dict.fromkeys(row, where), options)
 
 
 def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
@@ -259,7 +303,7 @@ def _used_files(files: Mapping[str, str], options: ReadOptions) -> dict[str, str
         raise DataFormatError(f"{labeled[0]}:1: expected {needed} for the option tagged")
     if options.severities and "tags" in files:
         raise DataFormatError(f"{files['tags']}:1: expected error spans for the option severities")
-    left_out = {unused} if options.sentence_scores else {unused, "hter"}
+    left_out = {unused} if options.sentence_scores else {unused, *_NUMBERS}
     return {part: path for part, path in files.items() if part not in left_out}
 
 
@@ -274,8 +318,8 @@ def _example(
         path, _, line = where[part].rpartition(":")
         side = Sentence([], text=row[part] if isinstance(row[part], str) else None)
         side.path, side.lines = path, [int(line)]
-        if split:
-            side.words, side.offsets = split(row[part])
+        if split and side.text is not None:
+            side.words, side.offsets = split(side.text)
         else:
             side.words = _fields_of(row[part], f"{where[part]}: {part}")
         sides.append(side)
@@ -289,15 +333,17 @@ def _example(
         if part in row:
             tags = _fields_of(row[part], f"{where[part]}: {part}")
             example.tags = split_tags(tags, tokens, where[part], options.tagged, options.eos)
-    if "hter" in row:
+    for part in [each for each in _NUMBERS if row.get(each) is not None]:
+        name, low, high, expected = _NUMBERS[part]
         try:
-            example.score = float(str(row["hter"]))
+            number = float(str(row[part]))
         except ValueError:
-            example.score = math.nan
-        if not 0 <= example.score < math.inf:
+            number = math.nan
+        if not low <= number <= high or math.isinf(number):
             raise DataFormatError(
-                f"{where['hter']}: expected a number of at least 0, got {quote(row['hter'])}"
+                f"{where[part]}: {part}: expected a number{expected}, got {quote(row[part])}"
             )
+        setattr(example, name, number)
     return example
 
 

@@ -1,6 +1,7 @@
 """The tagger for word-level quality estimation."""
 
 import math
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import torch
@@ -19,7 +20,8 @@ from allennlp_nef.metrics.sentence_scores import SentenceScores
 from allennlp_nef.models.nef_tagger import Metadata, NefTagger
 from allennlp_nef.modules.tag_heads import CrfTagHead, Predicted, SoftmaxTagHead, TagHead
 from allennlp_nef.nn.util import zero_padding
-from allennlp_nef.qe.answers import tag_ids
+from allennlp_nef.options import check_numbers
+from allennlp_nef.qe.answers import CRITICAL, ESTIMATES, tag_ids
 from allennlp_nef.qe.layouts import OK, bad_ids_of, is_word_qe
 from allennlp_nef.qe.metrics import BadProbabilityMetric, WordQe
 from allennlp_nef.qe.pair_embedders import PairEmbedder
@@ -28,44 +30,76 @@ from allennlp_nef.qe.pair_embedders import PairEmbedder
 MIN_SHARE = 1e-4
 
 
-class SentenceScoreHead(torch.nn.Module, FromParams):
-    """Predicts the score of a translation in [0, 1], such as HTER, from its words.
+def check_temperature(value: float) -> None:
+    """Raises a `ConfigurationError` unless a temperature is above 0 and finite."""
+    if not 0 < value < math.inf:
+        raise ConfigurationError(f"temperature: expected a number above 0, got {value}")
 
-    score = sigmoid(a logit(p) + w . h + b), where p is the mean probability of BAD of the words, and h the mean of
-    their states. Initially a is 1, and w and b are 0, so that the score is p. The loss of a sentence with gold score y
-    is the cross-entropy -y log(score) - (1 - y) log(1 - score), which is minimal at score = y.
+
+class SentenceHead(torch.nn.Module, FromParams):
+    """Estimates a property of a translation, a number in [0, 1], from its words.
+
+    score = sigmoid((a logit(p) + w . h + b) / T), where p is the mean probability of BAD of the words, and h the mean
+    and the maximum of their states. Initially a is 1, and w and b are 0, so that the score is p. The loss of a sentence
+    with gold score y is the cross-entropy -y log(score) - (1 - y) log(1 - score) with T = 1, which is minimal at
+    score = y.
 
     # Parameters
 
     input_dim : `int`
         The dimension of the states; set by the model.
     loss_weight : `float`, optional (default = `10.0`)
-        The weight of the mean sentence loss, which is added to the loss of the tags.
+        The weight of the mean loss of the sentences with a gold score, which is added to the loss of the tags.
+    temperature : `float`, optional (default = `1.0`)
+        T of temperature scaling; `allennlp-nef calibrate` finds it.
+    threshold : `float`, optional (default = `0.5`)
+        Reports count sentences with at least this score; `allennlp-nef calibrate` finds it.
     """
 
-    def __init__(self, input_dim: int, loss_weight: float = 10.0) -> None:
+    def __init__(
+        self,
+        input_dim: int,
+        loss_weight: float = 10.0,
+        temperature: float = 1.0,
+        threshold: float = 0.5,
+    ) -> None:
         super().__init__()
-        self.loss_weight = loss_weight
+        check_numbers(0, loss_weight=loss_weight)
+        check_numbers(0, 1, threshold=threshold)
+        check_temperature(temperature)
+        self.loss_weight, self.temperature, self.threshold = loss_weight, temperature, threshold
         self.scale = torch.nn.Parameter(torch.ones(()))
-        self.projection = torch.nn.Linear(input_dim, 1)
+        self.projection = torch.nn.Linear(2 * input_dim, 1)
         torch.nn.init.zeros_(self.projection.weight)
         torch.nn.init.zeros_(self.projection.bias)
 
     def forward(self, states: Tensor, mask: Tensor, bad_probabilities: Tensor) -> Tensor:
-        """Returns the logits of the scores, (batch,).
+        """Returns the logits of the scores with T = 1, (batch,).
 
         From states (batch, tokens, input_dim), and a mask and the probabilities of BAD, each (batch, tokens).
         """
         number = mask.sum(-1).clamp(min=1)
         share = bad_probabilities.masked_fill(~mask, 0).sum(-1) / number  # (batch,)
-        pooled = zero_padding(states, mask).sum(1) / number.unsqueeze(-1)  # (batch, input_dim)
+        means = zero_padding(states, mask).sum(1) / number.unsqueeze(-1)  # (batch, input_dim)
+        lowest = torch.finfo(states.dtype).min
+        highest = states.masked_fill(~mask.unsqueeze(-1), lowest).amax(1)
+        highest = zero_padding(highest, mask.any(-1))  # of a sentence without words
+        pooled = torch.cat([means, highest], -1)
         return self.scale * torch.logit(share, MIN_SHARE) + self.projection(pooled).squeeze(-1)
 
-    def loss(self, logits: Tensor, gold: Tensor, mask: Tensor) -> Tensor:
-        """Returns the loss of the sentences in the mask, a scalar. All are (batch,); gold scores above 1 count as 1."""
-        gold = gold.to(logits).clamp(max=1)
+    def score(self, logits: Tensor) -> Tensor:
+        """Returns the scores, (batch,)."""
+        return (logits / self.temperature).sigmoid()
+
+    def loss(self, logits: Tensor, gold: Tensor) -> Tensor:
+        """Returns the loss, a scalar; 0 if no gold score is known. Both are (batch,); unknown scores are NaN, and those
+        above 1 count as 1.
+        """
+        is_known = ~gold.isnan()
+        gold = gold.to(logits).masked_fill(~is_known, 0).clamp(max=1)
         losses = functional.binary_cross_entropy_with_logits(logits, gold, reduction="none")
-        return self.loss_weight * losses.masked_fill(~mask, 0).sum() / mask.sum().clamp(min=1)
+        mean = losses.masked_fill(~is_known, 0).sum() / is_known.sum().clamp(min=1)
+        return self.loss_weight * mean
 
 
 @Model.register("word_qe_tagger")
@@ -79,10 +113,11 @@ class WordQeTagger(NefTagger):
         Embeds a source and its translation.
     encoder, decoder, tag_head, dropout, metrics, label_namespace, initializer, regularizer
         See `NefTagger`. `calibration` and `best_threshold_word_qe` are called with probabilities, `sentence_scores`
-        with the scores of sentences, all in evaluation only. The result names of `sentence_scores` begin with `hter_`,
-        or with `expected_bad_share_` for a model without `sentence_score`.
-    sentence_score : `SentenceScoreHead`, optional (default = `None`)
-        Predicts the HTER of a sentence, or another score from 0 (perfect) to 1, and learns it together with the tags.
+        with the scores of sentences, all in evaluation only. The result names of `sentence_scores` begin with the name
+        of the head, or with `expected_bad_share_` for a model without the head `hter`.
+    sentence_heads : `dict[str, SentenceHead]`, optional (default = `None`)
+        Estimates of a sentence, which are learned together with the tags from the sentences whose gold score is known:
+        "hter", or another score from 0 (perfect) to 1; "quality", the human judgment; and "critical_error_probability".
     temperature : `float`, optional (default = `1.0`)
         T of temperature scaling (Guo et al., ICML 2017): the calibrated probabilities are proportional to p^(1/T). It
         does not affect training or sentence scores. `allennlp-nef calibrate` finds it.
@@ -108,7 +143,7 @@ class WordQeTagger(NefTagger):
         dropout: float = 0.0,
         metrics: list[Lazy[Metric]] | None = None,
         label_namespace: str = "labels",
-        sentence_score: Lazy[SentenceScoreHead] | None = None,
+        sentence_heads: dict[str, Lazy[SentenceHead]] | None = None,
         temperature: float = 1.0,
         threshold: float | None = None,
         initializer: InitializerApplicator = InitializerApplicator(),
@@ -132,15 +167,23 @@ class WordQeTagger(NefTagger):
         labels = self.tag_head.labels
         if not is_word_qe(labels):
             raise ConfigurationError(f"expected the labels OK and BAD or severities, got {labels}")
-        if not 0 < temperature < math.inf:
-            raise ConfigurationError(f"temperature: expected a number above 0, got {temperature}")
-        self.sentence_score: SentenceScoreHead | None = None
-        if sentence_score is not None:
-            dim = (decoder or encoder).get_output_dim()
-            self.sentence_score = sentence_score.construct(input_dim=dim)
-        self.score_metrics = [m for m in self.metrics if isinstance(m, SentenceScores)]
+        check_temperature(temperature)
+        unknown = (sentence_heads or {}).keys() - {*ESTIMATES}
+        if unknown:
+            raise ConfigurationError(
+                f"sentence_heads: expected some of {', '.join(ESTIMATES)}, got {', '.join(unknown)}"
+            )
+        dim = (decoder or encoder).get_output_dim()
+        self.sentence_heads: Any = torch.nn.ModuleDict(
+            {name: head.construct(input_dim=dim) for name, head in (sentence_heads or {}).items()}
+        )
+        kinds = [m for m in self.metrics if isinstance(m, SentenceScores)]
+        names = (
+            self.sentence_heads if "hter" in self.sentence_heads else ["hter", *self.sentence_heads]
+        )
+        self.score_metrics = {name: deepcopy(kinds) for name in names}
         self.bad_metrics = [m for m in self.metrics if isinstance(m, WordQe | BadProbabilityMetric)]
-        others = {*self.score_metrics, *self.bad_metrics}
+        others = {*kinds, *self.bad_metrics}
         self.metrics = [m for m in self.metrics if m not in others]
         self.ok_id, self.bad_ids = labels.index(OK), bad_ids_of(labels)
         self.temperature = temperature
@@ -158,7 +201,7 @@ class WordQeTagger(NefTagger):
         alignments: Tensor | None = None,
         similarity: Tensor | None = None,
         tags: Tensor | None = None,
-        sentence_score: Tensor | None = None,
+        sentence_scores: Tensor | None = None,
         metadata: Metadata = None,
         trace: bool = False,
     ) -> dict[str, Any]:
@@ -169,39 +212,42 @@ class WordQeTagger(NefTagger):
             See `PairEmbedder`.
         tags, metadata, trace
             See `NefTagger.forward`.
-        sentence_score : `Tensor`, (batch,), optional (default = `None`)
-            The gold scores of the sentences.
+        sentence_scores : `Tensor`, (batch, estimates), optional (default = `None`)
+            The gold scores of the sentences, in the order of `answers.ESTIMATES`; NaN if unknown.
 
         # Returns
 
-        `dict[str, Any]`: as in `NefTagger.forward`, plus `hter`, (batch,), if the model predicts it, and in evaluation
-        mode `source_bad_probabilities`, (batch, source words), if the embedder aligns the words.
+        `dict[str, Any]`: as in `NefTagger.forward`, plus the estimates of `sentence_heads`, (batch,) each, and in
+        evaluation mode `source_bad_probabilities`, (batch, source words), if the embedder aligns the words.
         """
         vectors, mask, weights = self.pair_embedder(source, target, alignments, similarity)
         states, encoder_trace = self.encode(vectors, mask, trace)
         output = self.tag(states, mask, tags, metadata, encoder_trace)
-        if self.sentence_score is not None:
-            if self.training and sentence_score is None:
-                raise ConfigurationError(
-                    "sentence_score: the training data have no scores, such as .hter; null trains without them"
-                )
-            # These probabilities are not calibrated, so that calibration does not change the score.
-            table = self.tag_head.probabilities(output["scores"], mask)
-            logits = self.sentence_score(states, mask, self.bad_probabilities(table))
-            output["hter"] = logits.sigmoid()
-            if "loss" in output and sentence_score is not None:
-                loss = self.sentence_score.loss(logits, sentence_score, mask.any(-1))
-                output["loss"] = output["loss"] + loss
+        if self.sentence_heads and self.training and sentence_scores is None:
+            raise ConfigurationError(
+                "sentence_heads: the dataset reader needs sentence_scores: true; without heads, it does not"
+            )
+        gold = {} if sentence_scores is None else dict(zip(ESTIMATES, sentence_scores.unbind(-1)))
+        if self.sentence_heads:
+            # These probabilities are not calibrated, so that calibration does not change the scores.
+            shares = self.bad_probabilities(self.tag_head.probabilities(output["scores"], mask))
+        for name, head in self.sentence_heads.items():
+            logits = head(states, mask, shares)
+            output[name] = head.score(logits)
+            if "loss" in output and gold:
+                known = gold[name].masked_fill(~mask.any(-1), math.nan)
+                output["loss"] = output["loss"] + head.loss(logits, known)
         if self.training:
             return output
         bad = self.bad_probabilities(output["class_probabilities"])  # 0 in padding
         if weights is not None:
             output["source_bad_probabilities"] = source_bad_probabilities(bad, weights, mask)
-        if sentence_score is not None:
-            # Without a head, the expected share of BAD words serves as the score.
-            shares = bad.sum(-1) / mask.sum(-1).clamp(min=1)
-            for metric in self.score_metrics:
-                metric(output.get("hter", shares), sentence_score)
+        # Without a head, the expected share of BAD words serves as the predicted HTER.
+        predicted = {"hter": bad.sum(-1) / mask.sum(-1).clamp(min=1), **output}
+        for name, scores in gold.items():
+            is_known = ~scores.isnan()
+            for metric in self.score_metrics.get(name, ()):
+                metric(predicted[name][is_known], scores[is_known])
         return output
 
     def predict(self, scores: Tensor, mask: Tensor) -> Predicted:
@@ -226,9 +272,18 @@ class WordQeTagger(NefTagger):
 
     @property
     def outputs(self) -> list[str]:
-        """What the model predicts of `hter`, (batch,), and `source_bad_probabilities`, (batch, source words)."""
-        has_score, aligns_words = self.sentence_score is not None, self.pair_embedder.aligns_words
-        return ["hter"] * has_score + ["source_bad_probabilities"] * aligns_words
+        """The names of the `sentence_heads`, whose outputs are (batch,), and `source_bad_probabilities`, (batch, source
+        words), if the embedder aligns the words."""
+        return [*self.sentence_heads] + [
+            "source_bad_probabilities"
+        ] * self.pair_embedder.aligns_words
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The fields of answers with the thresholds of the heads."""
+        if CRITICAL not in self.sentence_heads:
+            return {}
+        return {"critical_error_threshold": self.sentence_heads[CRITICAL].threshold}
 
     @property
     def threshold_or_default(self) -> float:
@@ -242,10 +297,12 @@ class WordQeTagger(NefTagger):
         scores = super().get_metrics(reset)
         for metric in self.bad_metrics:
             scores.update(metric.get_metric(reset))
-        predicted = "expected_bad_share" if self.sentence_score is None else "hter"
-        for score_metric in self.score_metrics:
-            for name, score in score_metric.get_metric(reset).items():
-                scores[f"{predicted}_{name}"] = score
+        for name, metrics in self.score_metrics.items():
+            prefix = name if name in self.sentence_heads else "expected_bad_share"
+            for each in metrics:
+                scores |= {
+                    f"{prefix}_{key}": value for key, value in each.get_metric(reset).items()
+                }
         return scores
 
     def _update_metrics(self, output: dict[str, Any], tags: Tensor) -> None:

@@ -66,6 +66,10 @@ class WordQePredictor(TaggingPredictor):
       "minor" or "major") and `probability`, the mean of its words. A BAD `<EOS>` that is not in the text becomes an
       empty span at its end;
     - `hter`, if the model predicts it: the share of words that need editing, from 0 to 1; higher is worse;
+    - `quality`, if the model predicts it: how people would judge the translation, from 0 to 100; higher is better, and
+      50 is the mean of the training data;
+    - `critical_error_probability`, if the model predicts it: the probability that most people would find an error that
+      changes the meaning; reports count those with at least the `critical_error_threshold`;
     - `expected_bad_share`: the mean of the `bad_probabilities`; higher is worse;
     - `source_bad_probabilities`, if the encoder aligns the words (`alignment_layer`): for each word of the source, the
       mean of the `bad_probabilities`, weighted by the alignment. It is high for words that are translated wrongly;
@@ -235,7 +239,7 @@ class WordQePredictor(TaggingPredictor):
         answer = quality_answer(
             item.record,
             output["class_probabilities"],
-            {name: output[name] for name in self._model.outputs},
+            {name: output[name] for name in self._model.outputs} | self._model.thresholds,
             self._model.tag_head.labels,
             tagged,
             self._threshold_of(item.options),

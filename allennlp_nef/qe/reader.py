@@ -39,8 +39,9 @@ class WmtWordQeReader(NefDatasetReader):
     - `source`: `TextField` of the words of the other side;
     - `alignments`: `TensorField`, bool, (target tokens, source tokens);
     - `similarity`: `TensorField` of the similarity of words, (target tokens, source tokens), with `word_similarity`;
-    - `tags`: `TagsField`, if the tags are known;
-    - `sentence_score`: `TensorField` of a number, with `sentence_scores` if the score is known;
+    - `tags`: `TagsField`, if the tags are known, or a score in their place;
+    - `sentence_scores`: `TensorField` of the gold scores in the order of `answers.ESTIMATES`, with the option of this
+      name if one is known; NaN stands for the others;
     - `metadata`: the `TranslatedSentence`.
 
     # Parameters
@@ -71,7 +72,8 @@ class WmtWordQeReader(NefDatasetReader):
     severities : `bool`, optional (default = `False`)
         Whether the tags of error spans are OK, minor and major instead of OK and BAD.
     sentence_scores : `bool`, optional (default = `False`)
-        Whether to read the scores of sentences: HTER from `.hter`, or 1 - ESA / 100 from files of error spans.
+        Whether to read the scores of sentences: HTER from `.hter`, or 1 - ESA / 100 from files of error spans; direct
+        assessments from `.da`; and judgments of critical errors.
     language_pair : `str`, optional (default = `None`, all)
         Reads only this pair, such as `en-de`, from error span files with several pairs. The `source` part then has one
         line for each sentence of this pair.
@@ -224,10 +226,13 @@ class WmtWordQeReader(NefDatasetReader):
         }
         if self.word_similarity:
             fields["similarity"] = ArrayField(similarity_matrix(example.tokens, others))
-        if example.tags is not None:
-            fields["tags"] = TagsField(example.tags, target_field, self.label_namespace)
-        if self.sentence_scores and example.score is not None:
-            fields["sentence_score"] = ArrayField(numpy.float32(example.score))
+        is_scored = self.sentence_scores and not numpy.isnan(example.estimates).all()
+        if example.tags is not None or is_scored:
+            tags: Sequence[str | None] = example.tags or [None] * len(example.tokens)
+            fields["tags"] = TagsField(tags, target_field, self.label_namespace)
+        if is_scored:
+            scores = numpy.array(example.estimates, numpy.float32)
+            fields["sentence_scores"] = ArrayField(scores)
         return Instance({**fields, "metadata": MetadataField(example)})
 
 

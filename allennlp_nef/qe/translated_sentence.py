@@ -1,5 +1,6 @@
 """The record of a sentence and its translation, which every reader makes and every predictor and writer uses."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -31,6 +32,10 @@ class TranslatedSentence:
     """The severity of an omission that has no place in the text."""
     score: float | None = None
     """The quality of the translation: HTER, or 1 - ESA / 100; in a file of error spans, the number in the file."""
+    judgment: float | None = None
+    """The direct assessment of the translation, as a z-score; higher is better."""
+    critical: float | None = None
+    """The share of annotators who found a critical error."""
     name: str = ""
     """The name or number of the segment in its file or document, such as "unit 7"."""
     source_language: str | None = None
@@ -76,6 +81,13 @@ class TranslatedSentence:
             [*without_eos(words), EOS] if eos else words,
             self.links or (),
         )
+
+    @property
+    def estimates(self) -> list[float]:
+        """The gold scores of the sentence in the order of `answers.ESTIMATES`, from 0 to 1; NaN if unknown."""
+        quality = None if self.judgment is None else 1 / (1 + math.exp(-self.judgment))
+        known = self.score, quality, self.critical
+        return [math.nan if each is None else each for each in known]
 
     def align(self, aligner: WordAligner | None) -> None:
         """Adds links if there are none, those of the aligner."""

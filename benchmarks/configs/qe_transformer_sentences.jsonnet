@@ -2,6 +2,6 @@
 (import '../../training_configs/qe_transformer.jsonnet') + {
   dataset_reader+: { sentence_scores: true },
   validation_dataset_reader+: { sentence_scores: true },
-  model+: { sentence_score: {}, metrics+: [{ type: 'sentence_scores' }] },
+  model+: { sentence_heads: { hter: {} }, metrics+: [{ type: 'sentence_scores' }] },
   trainer+: { validation_metric: ['+best_mcc', '+hter_pearson'] },
 }

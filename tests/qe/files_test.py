@@ -215,6 +215,52 @@ class TestDataPaths:
             find_files({**self.PARTS, **change})
 
 
+class TestJudgments:
+    """Direct assessments and critical errors."""
+
+    def test_direct_assessments_are_z_scores(self, tmp_path):
+        prefix = write(tmp_path, {**good_files(), "da": "-1.5\n0\n0.25\n"})
+        assert [each.judgment for each in read(prefix, sentence_scores=True)] == [-1.5, 0, 0.25]
+        assert [each.judgment for each in read(prefix)] == [None] * 3
+
+    @pytest.mark.parametrize("text, line", [("0\nnan\n1\n", 2), ("0\n1\n", 3), ("0\n\n1\n", 2)])
+    def test_wrong_direct_assessments_are_an_error(self, tmp_path, text, line):
+        prefix = write(tmp_path, {**good_files(), "da": text})
+        assert place_of_error(prefix, sentence_scores=True) == ("da", line)
+
+    def test_critical_errors_are_shares_of_the_judgments(self, write_text):
+        rows = ["7\ta b\tA B\t[0, 1, 1]\tERR", "8\ta\tA\t[0,0,3]\tNOT", "9\ta\tA\t[1, 2, 3]\tERR"]
+        path = write_text("a.tsv", "\n".join(rows) + "\n")
+        examples = read(path, sentence_scores=True, split_target=lambda text: (text.split(), None))
+        assert [each.critical for each in examples] == [pytest.approx(2 / 3), 0, 1]
+        assert (examples[0].source, examples[0].target) == (["a", "b"], ["A", "B"])
+
+    @pytest.mark.parametrize(
+        "row",
+        ["8\ta\t[0, 0, 1]\tNOT", "8\ta\tA\tx\tNOT", "8\ta\tA\t[2, 3]\tERR", "", "8\t\tA\t[0]\tNOT"],
+    )
+    def test_wrong_rows_are_an_error(self, write_text, row):
+        path = write_text("a.tsv", f"7\ta\tA\t[0, 1, 1]\tERR\n{row}\n")
+        assert place_of_error(path) == ("tsv", 2)
+
+    def test_json_lines_may_have_scores_alone(self, write_text):
+        rows = [
+            {"critical": None, "da": 0.5},
+            {"critical": 1, "da": None},
+            {"critical": 0.5, "da": -1},
+        ]
+        lines = (json.dumps({"source": "a b", "target": "A", **row}) + "\n" for row in rows)
+        examples = read(write_text("a.jsonl", "".join(lines)), sentence_scores=True)
+        assert [each.critical for each in examples] == [None, 1, 0.5]
+        assert [each.judgment for each in examples] == [0.5, None, -1]
+
+    @pytest.mark.parametrize("critical", [2, -0.5, "x", [1]])
+    def test_critical_errors_of_json_lines_are_shares(self, write_text, critical):
+        row = {"source": "a", "target": "A", "critical": critical}
+        path = write_text("a.jsonl", json.dumps(row) + "\n")
+        assert place_of_error(path, sentence_scores=True) == ("jsonl", 1)
+
+
 class TestErrorSpans:
     def test_source_and_alignments_can_be_given(self, write_text):
         gold = write_text("gold.tsv", GOLD + "en-de\tgold\t0\tja!\t2\t3\tmajor\n")

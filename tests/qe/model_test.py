@@ -12,7 +12,7 @@ from allennlp.models import Model
 
 from allennlp_nef.data.fields import NO_LABEL
 from allennlp_nef.qe.answers import bad_probabilities
-from allennlp_nef.qe.model import SentenceScoreHead, source_bad_probabilities
+from allennlp_nef.qe.model import SentenceHead, source_bad_probabilities
 from allennlp_nef.qe.reader import WmtWordQeReader
 from tests import small_batches
 from tests.qe.small_qe import MODEL, PAIRS, instances_of
@@ -38,7 +38,11 @@ def make_batch(tags=True, gold=None, labels=("OK", "BAD")):
     name = "severities" if "minor" in labels else "target"
     instances = instances_of(WmtWordQeReader(severities="minor" in labels), name, tags)
     tensors, _ = small_batches.batch_of(instances, make_vocab(labels))
-    return tensors if gold is None else {**tensors, "sentence_score": gold}
+    if gold is None:
+        return tensors
+    scores = torch.full((len(gold), 3), math.nan)
+    scores[:, 0] = gold  # HTER
+    return {**tensors, "sentence_scores": scores}
 
 
 def test_model_learns_and_answers():
@@ -141,7 +145,7 @@ class TestSentenceScore:
         assert {"mcc", "expected_bad_share_pearson"} <= metrics.keys()
 
     def test_with_a_head_it_starts_at_the_share_before_calibration(self):
-        options = {"metrics": self.METRICS, "sentence_score": {}}
+        options = {"metrics": self.METRICS, "sentence_heads": {"hter": {}}}
         plain, calibrated = make_model(**options), make_model(**options, temperature=3.0)
         output, other = plain(**make_batch(gold=GOLD)), calibrated(**make_batch(gold=GOLD))
         torch.testing.assert_close(output["hter"], self.shares(plain, output))
@@ -155,14 +159,14 @@ class TestSentenceScore:
     def test_its_loss_is_added(self):
         losses = [make_model()(**make_batch(gold=GOLD))["loss"].item()]
         for weight in (1, 2):
-            model = make_model(sentence_score={"loss_weight": weight})
+            model = make_model(sentence_heads={"hter": {"loss_weight": weight}})
             losses.append(model(**make_batch(gold=GOLD))["loss"].item())
         assert losses[0] < losses[1]
         assert losses[2] - losses[1] == pytest.approx(losses[1] - losses[0], rel=1e-4)
-        assert make_model(sentence_score={})(**make_batch())["loss"].item() == losses[0]
+        assert make_model(sentence_heads={"hter": {}})(**make_batch())["loss"].item() == losses[0]
 
     def test_data_may_lack_scores_or_tags(self):
-        model = make_model(sentence_score={}, metrics=self.METRICS)
+        model = make_model(sentence_heads={"hter": {}}, metrics=self.METRICS)
         model(**make_batch())
         assert "hter_pearson" not in model.get_metrics(reset=True)
         assert "loss" not in model(**make_batch(tags=False, gold=GOLD))
@@ -171,41 +175,85 @@ class TestSentenceScore:
 
     def test_training_without_scores_is_an_error(self):
         with pytest.raises(ConfigurationError):
-            make_model(sentence_score={}).train()(**make_batch())
+            make_model(sentence_heads={"hter": {}}).train()(**make_batch())
         make_model(metrics=self.METRICS).train()(**make_batch())
 
 
-class TestSentenceScoreHead:
+class TestSentenceHead:
     MASK = torch.tensor([[True, True, True], [True, False, False]])
     BAD = torch.tensor([[0.2, 0.4, 0.9], [0.3, math.nan, math.nan]])
     STATES = torch.arange(12.0).view(2, 3, 2).masked_fill(~MASK.unsqueeze(-1), math.nan)
 
     def test_score_has_the_formula_of_the_docstring(self):
-        head = SentenceScoreHead(2)
+        head = SentenceHead(2)
         logits = head(self.STATES, self.MASK, self.BAD)
         torch.testing.assert_close(logits.sigmoid(), torch.tensor([0.5, 0.3]))
         for parameter in head.parameters():
             torch.nn.init.normal_(parameter)
         (weight,), bias = head.projection.weight.tolist(), head.projection.bias.item()
-        h, p = [2.0, 3.0], 0.5
-        expected = head.scale.item() * math.log(p / (1 - p)) + weight[0] * h[0] + weight[1] * h[1]
+        pooled, p = [2.0, 3.0, 4.0, 5.0], 0.5  # mean and maximum
+        expected = head.scale.item() * math.log(p / (1 - p))
+        expected += sum(w * h for w, h in zip(weight, pooled, strict=True))
         found = head(self.STATES, self.MASK, self.BAD)[0].item()
         assert found == pytest.approx(expected + bias)
 
     def test_certain_and_empty_sentences_have_finite_gradients(self):
-        head = SentenceScoreHead(2)
+        head = SentenceHead(2)
         bad = torch.tensor([[0.0] * 3, [1.0] * 3, [math.nan] * 3], requires_grad=True)
         mask = torch.tensor([[True] * 3, [True] * 3, [False] * 3])
         logits = head(torch.ones(3, 3, 2), mask, bad)
-        head.loss(logits, torch.tensor([0.0, 2.0, 1.0]), mask.any(-1)).backward()
+        head.loss(logits, torch.tensor([0.0, 2.0, math.nan])).backward()
         assert all(p.grad.isfinite().all() for p in (*head.parameters(), bad))
 
     @pytest.mark.parametrize("gold, best", [(0.3, 0.3), (0.9, 0.9), (1.7, 1.0)])
     def test_loss_is_minimal_at_the_gold_score(self, gold, best):
-        head, mask = SentenceScoreHead(2), torch.tensor([True])
+        head = SentenceHead(2)
         logits = torch.linspace(-4, 4, 200)
-        losses = torch.stack([head.loss(x.view(1), torch.tensor([gold]), mask) for x in logits])
+        losses = torch.stack([head.loss(x.view(1), torch.tensor([gold])) for x in logits])
         assert logits[losses.argmin()].sigmoid().item() == pytest.approx(best, abs=0.02)
+
+    def test_sentences_without_a_gold_score_do_not_count(self):
+        head = SentenceHead(2, loss_weight=1)
+        logits, gold = torch.tensor([0.5, 2.0, -1.0]), torch.tensor([0.2, math.nan, 0.7])
+        mean = (head.loss(logits[:1], gold[:1]) + head.loss(logits[2:], gold[2:])) / 2
+        torch.testing.assert_close(head.loss(logits, gold), mean)
+        assert head.loss(logits[1:2], gold[1:2]).item() == 0
+
+    def test_temperature_changes_the_score(self):
+        logits = torch.tensor([3.0])
+        torch.testing.assert_close(
+            SentenceHead(2, temperature=3).score(logits), torch.sigmoid(logits / 3)
+        )
+
+
+def test_all_heads_learn_from_the_sentences_that_have_their_score():
+    names = ("hter", "quality", "critical_error_probability")
+    model = make_model(sentence_heads={name: {} for name in names}, metrics=["sentence_scores"])
+    batch = make_batch(tags=False, gold=GOLD)
+    batch["sentence_scores"] = torch.tensor(
+        [[0.2, math.nan, 1.0], [math.nan, 0.9, 0.0], [0.7, 0.1, math.nan], [math.nan] * 3]
+    )
+    batch["tags"] = torch.full_like(batch["target"]["tokens"]["tokens"], NO_LABEL)
+    small_batches.train(model, batch, steps=60, lr=0.05)
+    output = model.eval()(**batch)
+    for i, name in enumerate(names):
+        gold = batch["sentence_scores"][:, i]
+        known = ~gold.isnan()
+        torch.testing.assert_close(output[name][known], gold[known], atol=0.15, rtol=0)
+    metrics = model.get_metrics(reset=True)
+    assert {f"{name}_pearson" for name in names} <= metrics.keys()
+    assert model.outputs[:3] == [*names] and model.thresholds == {"critical_error_threshold": 0.5}
+
+
+def test_unknown_heads_and_wrong_options_of_heads_are_errors():
+    for heads in (
+        {"fluency": {}},
+        {"hter": {"temperature": 0}},
+        {"hter": {"threshold": 2}},
+        {"hter": {"loss_weight": -1}},
+    ):
+        with pytest.raises(ConfigurationError):
+            make_model(sentence_heads=heads)
 
 
 @pytest.mark.parametrize("labels", [("OK", "minor", "BAD"), ("minor", "major"), ("OK", "X")])

@@ -255,10 +255,22 @@ def test_a_plural_form_may_omit_the_number(predictor):
 
 
 def test_hter_is_predicted_besides_the_expected_share():
-    answer = WordQePredictor(*train(sentence_score=True)).predict_json(REQUEST)
+    answer = WordQePredictor(*train(heads=("hter",))).predict_json(REQUEST)
+    assert "quality" not in answer and "critical_error_probability" not in answer
     assert answer["expected_bad_share"] == pytest.approx(sum(answer["bad_probabilities"]) / 6)
     assert 0 < answer["hter"] < 1
     assert answer["hter"] != pytest.approx(answer["expected_bad_share"], abs=1e-4)
+
+
+def test_answers_have_the_estimates_of_all_heads():
+    predictor = WordQePredictor(*train(heads=("quality", "critical_error_probability")))
+    answer = predictor.predict_json(REQUEST)
+    (output,) = predictor.outputs([predictor.to_item(REQUEST)])
+    assert answer["quality"] == pytest.approx(100 * output["quality"])
+    assert 0 < answer["critical_error_probability"] < 1 and "hter" not in answer
+    assert answer["critical_error_threshold"] == 0.5
+    empty = predictor.predict_json({**REQUEST, "target": "", "alignments": None})
+    assert empty["quality"] == 0 and empty["critical_error_probability"] == 1
 
 
 def test_trace_and_description(predictor):

@@ -44,6 +44,8 @@ def read(path, **options):
             alignments=pair.links,
             tags=pair.tags,
             score=pair.score,
+            judgment=pair.judgment,
+            critical=pair.critical,
             spans=pair.spans,
             error=pair.error,
         )

@@ -137,11 +137,12 @@ def test_word_similarity_tells_same_words_and_prefixes():
 
 def test_sentence_scores_are_a_field_on_request(tmp_path):
     path = write(tmp_path, {**good_files(), "hter": "0.25\n0\n1.5\n"})
-    assert all("sentence_score" not in each.fields for each in make("wmt_word_qe").read(path))
+    assert all("sentence_scores" not in each.fields for each in make("wmt_word_qe").read(path))
     instances = list(make("wmt_word_qe", sentence_scores=True).read(path))
     vocab = Vocabulary.from_instances(instances)
     batch = next(iter(SimpleDataLoader(instances, 3, vocab=vocab)))
-    assert batch["sentence_score"].tolist() == [0.25, 0, 1.5]
+    assert batch["sentence_scores"][:, 0].tolist() == [0.25, 0, 1.5]
+    assert batch["sentence_scores"][:, 1:].isnan().all()
 
 
 def test_workers_give_more_instances_than_open_files(tmp_path):

@@ -68,7 +68,7 @@ def instances_of(reader, name="target", tags=True):
 
 
 @cache
-def train(name="target", sentence_score=False):
+def train(name="target", heads=()):
     """A model of one of the `TAGS`, and its reader."""
     options = {"tagged": name} if name not in ("eos", "severities") else {name: True}
     reader = DatasetReader.from_params(Params({"type": "wmt_word_qe", **options}))
@@ -76,9 +76,9 @@ def train(name="target", sentence_score=False):
     params = json.loads(json.dumps(MODEL))
     if name == "severities":
         del params["tag_head"]
-    if sentence_score:
-        params["sentence_score"] = {}
-        tensors["sentence_score"] = torch.tensor([0.2, 0.0, 0.5, 0.3])
+    if heads:
+        params["sentence_heads"] = {each: {} for each in heads}
+        tensors["sentence_scores"] = torch.tensor([0.2, 0.0, 0.5, 0.3])[:, None].expand(-1, 3)
     torch.manual_seed(0)
     model = Model.from_params(Params(params), vocab=vocab)
     return small_batches.train(model, tensors, steps=10, lr=0.02), reader
