@@ -23,7 +23,7 @@ from allennlp_nef.cli.arguments import (
 from allennlp_nef.cli.outputs import check_outputs, is_stdout, table_text, writing
 from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.qe.answers import REQUIRED
+from allennlp_nef.qe.answers import REQUIRED, findings_of
 from allennlp_nef.qe.bitext.languages import base_language
 from allennlp_nef.qe.bitext.reading import read_bitexts, writer_of
 from allennlp_nef.qe.bitext.segments import Answer, Bitext
@@ -201,11 +201,13 @@ def review(
     outdated, others = apply_decisions(made, bitexts)
     results: Iterator[Any] = repeat(None, len(segments))
     if archive is not None:
-        model: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": checks}
+        model: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": False}
         model |= {"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device}
         results = _predict(segments, archive, model)
     elif answers is not None:
-        results = read_answers(answers, segments, checks)
+        results = read_answers(answers, segments)
+    if has_scores and checks:
+        results = map(_checked, results, segments)
     tables: list[numpy.ndarray] = []
     failed: list[str] = []
     kept: list[Answer] = []
@@ -274,6 +276,11 @@ def _recorded(
         yield answer
 
 
+def _checked(answer: Answer, segment: TranslatedSentence) -> Answer:
+    """Adds the findings of checks to an answer. They know the languages, plural forms and inline codes of files."""
+    return answer if "error" in answer else {**answer, "checks": findings_of(segment)}
+
+
 def _predict(
     segments: Sequence[TranslatedSentence], archive: str, options: dict[str, Any]
 ) -> Iterator[Answer]:
@@ -290,14 +297,8 @@ def _predict(
         for code in sorted(filter(None, codes)):
             if base_language(code) not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)
-    known = ("source_language", "target_language", "may_omit_number")
     requests: Iterator[tuple[str, Any]] = (
-        (
-            "",
-            UserError(each.error)
-            if each.error
-            else {**dict(zip(REQUIRED, each.texts)), **{name: each[name] for name in known}},
-        )
+        ("", UserError(each.error) if each.error else dict(zip(REQUIRED, each.texts)))
         for each in segments
     )
     yield from Tqdm.tqdm(predictor.stream(requests), total=len(segments), desc="segments")

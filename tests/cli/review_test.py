@@ -93,6 +93,29 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
     assert got.count("<note") == 1 and "<target>das Haus</target><note " in got
 
 
+@pytest.mark.parametrize("has_answers", [False, True])
+def test_lost_inline_codes_are_found_and_the_others_shown(
+    archive, write_text, tmp_path, has_answers
+):
+    pytest.importorskip("lxml", reason="needs the extra xliff")
+    source = 'the <g id="1">red</g> <x id="2"/>house'
+    unit = f'<trans-unit id="1"><source>{source}</source><target>das <x id="2"/>Haus</target></trans-unit>'
+    text = f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>'
+    path, report = write_text("a.xlf", text), tmp_path / "report.html"
+    answer = {**answer_of("das Haus", 0.1, 0.2), "source": ["the", "red", "house"], "spans": []}
+    scores = (
+        {"answers": write_text("a.jsonl", json.dumps(answer))}
+        if has_answers
+        else {"archive": archive}
+    )
+    review([path], output=str(report), annotated=str(tmp_path / "b.xlf"), **scores)
+    (item,) = content_of(report.read_text("utf-8"))["sentences"]
+    assert item["source_codes"] == [[4, "<g 1>"], [7, "</g 1>"], [8, "<x 2/>"]]
+    assert item["target_codes"] == [[4, "<x 2/>"]]
+    assert item["checks"] == [[8, 8, "<g 1> is missing"], [8, 8, "</g 1> is missing"]]
+    assert "check: &lt;/g 1&gt; is missing" in (tmp_path / "b.xlf").read_text("utf-8")
+
+
 def line_of(pair):
     """The answer to the words of a pair, as a line."""
     source, target = (text.split() for text in pair)

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.qe.answers import findings_of
 from allennlp_nef.qe.bitext.reading import read_bitext, read_bitexts, writer_of
 
 etree = pytest.importorskip("lxml.etree", reason="needs the extra xliff")
@@ -392,6 +393,99 @@ class TestTmx:
             prop = f'<prop type="x-allennlp_nef">{SHARE}</prop>'
             noted = other.replace("<prop", f"{prop}<prop", 1)
             assert got == TMX.replace('<tuv xml:lang="de">', noted)
+
+
+FORMATS = {
+    "a.xlf": trans_unit("<source>{}</source><target>{}</target>"),
+    "b.xlf": xliff(
+        '<unit id="u"><originalData><data id="d">{{0}}</data></originalData>'
+        "<segment><source>{}</source><target>{}</target></segment></unit>",
+        "2.0",
+    ),
+    "a.tmx": '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv>'
+    '<tuv xml:lang="de"><seg>{}</seg></tuv></tu></body></tmx>',
+}
+SINGLES = [
+    ("a.xlf", '<x id="1"/>', "<x 1/>"),
+    ("a.xlf", '<x id="INTERPOLATION" equiv-text="{{{{ name }}}}"/>', "{{ name }}"),
+    ("a.xlf", '<ph id="1">{{0}}</ph>', "{0}"),
+    ("a.xlf", '<it id="1" pos="open">&lt;b></it>', "<b>"),
+    ("b.xlf", '<ph id="1"/>', "<ph 1/>"),
+    ("b.xlf", '<ph id="1" dataRef="d"/>', "{0}"),
+    ("b.xlf", '<ph id="1" disp="Name"/>', "Name"),
+    ("b.xlf", '<ec id="1" isolated="yes"/>', "<ec 1/>"),
+    ("a.tmx", '<ph x="1">%s</ph>', "%s"),
+    ("a.tmx", "<ph>%s</ph>", "%s"),
+    ("a.tmx", "<ut>\\rtf</ut>", "\\rtf"),
+    ("a.tmx", '<it pos="end">&lt;/b></it>', "</b>"),
+]
+PAIRS = [
+    ("a.xlf", '<g id="{0}">', "</g>", ["<g 1>", "</g 1>"]),
+    ("a.xlf", '<bx id="{0}"/>', '<ex id="{0}"/>', ["<bx 1/>", "<ex 1/>"]),
+    ("a.xlf", '<bx id="{0}" rid="r{0}"/>', '<ex id="7{0}" rid="r{0}"/>', ["<bx 1/>", "<ex 1/>"]),
+    ("a.xlf", '<bpt id="{0}">&lt;b></bpt>', '<ept id="{0}">&lt;/b></ept>', ["<b>", "</b>"]),
+    ("b.xlf", '<pc id="{0}">', "</pc>", ["<pc 1>", "</pc 1>"]),
+    ("b.xlf", '<sc id="{0}"/>', '<ec startRef="{0}"/>', ["<sc 1/>", "<ec 1/>"]),
+    ("a.tmx", '<bpt i="{0}" x="{0}">[</bpt>', '<ept i="{0}">]</ept>', ["[", "]"]),
+    ("a.tmx", '<bpt i="{0}"/>', '<ept i="{0}"/>', ["<bpt 1/>", "<ept 1/>"]),
+    ("a.tmx", '<hi x="{0}">', "</hi>", ["<hi 1>", "</hi 1>"]),
+]
+
+
+def findings(read, name, source, target):
+    """What checks find in a file with one segment."""
+    bitext = read(name, FORMATS[name].format(source, target), "en", "de")
+    (segment,) = bitext.segments
+    return [each["message"] for each in findings_of(segment)]
+
+
+@pytest.mark.parametrize("name, code, shown", SINGLES)
+def test_single_codes_that_are_lost_added_or_repeated(read, name, code, shown):
+    code = code.format()
+    intact, lost = f"das {code} Haus", "das Haus"
+    assert findings(read, name, f"the {code} house", intact) == []
+    assert findings(read, name, f"the {code} house", lost) == [f"{shown} is missing"]
+    assert findings(read, name, "the house", intact) == [f"{shown} is not in the source"]
+    assert findings(read, name, f"the {code} house", intact + code) == [f"{shown} is repeated"]
+
+
+@pytest.mark.parametrize("name, start, end, shown", PAIRS)
+def test_pairs_of_codes_that_are_lost_added_or_crossed(read, name, start, end, shown):
+    first, second = ((start.format(i), end.format(i)) for i in "12")
+    source, target = (f"{{}}{a}{{}} {{}}{b}{{}}" for a, b in (("the", "house"), ("das", "Haus")))
+    swapped = target.format(*second, *first)
+    both = source.format(*first, *second)
+    assert findings(read, name, both, target.format(*first, *second)) == []
+    assert findings(read, name, both, swapped) == []
+    lost = target.format("", "", *second)
+    assert findings(read, name, both, lost) == [f"{each} is missing" for each in shown]
+    added = [f"{each} is not in the source" for each in shown]
+    assert findings(read, name, lost, both) == added
+    if not end.startswith("</"):  # elements around text cannot cross
+        for crossed in (
+            target.format(first[1], first[0], *second),
+            target.format(first[0], second[0], first[1], second[1]),
+        ):
+            (finding,) = findings(read, name, both, crossed)
+            assert finding.endswith(" crosses another pair")
+        assert findings(read, name, both, target.format(first[0], "", *second)) == [
+            f"{shown[1]} is missing"
+        ]
+
+
+def test_codes_can_be_written_in_other_elements_and_do_not_change_the_text(read):
+    assert findings(read, "b.xlf", '<pc id="1">a</pc>', '<sc id="1"/>b<ec startRef="1"/>') == []
+    assert findings(read, "a.xlf", '<ph id="1">{0}</ph> a', 'b <x id="1"/>') == []
+    text = FORMATS["a.xlf"].format('1<g id="1">2<x id="2"/></g>3', '<x id="2"/>12<g id="1">3</g>')
+    (segment,) = read("a.xlf", text).segments
+    assert segment.texts == ("123", "123")
+    assert [[code.start for code in codes] for codes in segment.codes] == [[1, 2, 2], [0, 2, 3]]
+
+
+def test_branches_of_icu_messages_share_their_codes(read):
+    source = "{{n, plural, one {{<x id='1'/> file}} other {{<x id='1'/> files}}}}".format()
+    target = "{{n, plural, one {{<x id='1'/> a}} few {{<x id='1'/> b}} other {{<x id='1'/> c}}}}"
+    assert findings(read, "a.xlf", source, target.format()) == []
 
 
 class TestTables:
