@@ -27,6 +27,7 @@ from allennlp_nef.qe.answers import REQUIRED, findings_of
 from allennlp_nef.qe.bitext.languages import base_language
 from allennlp_nef.qe.bitext.reading import read_bitexts, writer_of
 from allennlp_nef.qe.bitext.segments import Answer, Bitext
+from allennlp_nef.qe.checks import CHECKS
 from allennlp_nef.qe.review.answers import read_answers
 from allennlp_nef.qe.review.decisions import apply_decisions, read_decisions
 from allennlp_nef.qe.review.report import report_page
@@ -46,6 +47,7 @@ _FILES: list[tuple[str, str, Callable[[Any], str]]] = [
     ("flagged", "flagged_words", str),
     ("HTER", "mean_hter", _score),
     ("BAD share", "mean_expected_bad_share", _score),
+    ("with findings", "sentences_with_findings", str),
 ]
 
 DETAILS = """
@@ -122,6 +124,10 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         for noun, total in (("segment", figures["scored"]), ("word", figures["words"])):
             flagged = figures["flagged_sentences" if noun == "segment" else "flagged_words"]
             yield f"{flagged} of {_number(total, noun)} flagged ({100 * flagged / max(total, 1):.3g}%)"
+    if args.checks and (args.archive or args.answers):
+        kinds = [f"{kind} {count}" for kind in CHECKS if (count := figures[f"{kind}_findings"])]
+        counts = f" ({', '.join(kinds)})" if kinds else ""
+        yield f"{_number(figures['sentences_with_findings'], 'segment')} with findings of checks{counts}"
     if args.decisions:
         outdated = figures["outdated"]
         names = f": {', '.join(outdated)}" if outdated else ""
