@@ -103,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
     add("--skip-final", action="store_true", help="skip final or locked translations in XLIFF")
+    add("--skip-fuzzy", action="store_true", help="skip fuzzy translations in PO")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -156,6 +157,7 @@ def review(
     source_language: str | None = None,
     target_language: str | None = None,
     skip_final: bool = False,
+    skip_fuzzy: bool = False,
     batch_size: int = 64,
     cuda_device: int = -1,
     trust: bool = False,
@@ -191,7 +193,7 @@ def review(
         raise UserError("--no-checks: expected --archive or --answers")
     if title is not None and output is None:
         raise UserError("--title: expected --output")
-    bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
+    bitexts = read_bitexts(inputs, source_language, target_language, skip_final, skip_fuzzy)
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     for bitext in bitexts:
         for each in bitext.segments:

@@ -2,13 +2,17 @@
 
 import gzip
 import json
+import os
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.answers import findings_of
 from allennlp_nef.qe.bitext.reading import read_bitext, read_bitexts, writer_of
+from allennlp_nef.qe.review.decisions import apply_decisions, read_decisions
 
 etree = pytest.importorskip("lxml.etree", reason="needs the extra xliff")
 
@@ -59,9 +63,20 @@ def annotate(tmp_path):
 
     def annotate(bitext, *answers):
         bitext.write(tmp_path / "annotated", answers)
+        if bitext.path.endswith(".po") and is_valid_po(bitext.path):
+            assert is_valid_po(tmp_path / "annotated")
         return (tmp_path / "annotated").read_bytes()
 
     return annotate
+
+
+def is_valid_po(path):
+    """Whether `msgfmt` accepts a file; unknown without it."""
+    command = ["msgfmt", "-c", "-o", os.devnull, str(path)]
+    return (
+        bool(shutil.which("msgfmt"))
+        and subprocess.run(command, capture_output=True).returncode == 0
+    )
 
 
 def pairs(bitext):
@@ -740,6 +755,42 @@ def test_messages_of_gettext(read, annotate, end):
     for note, line in ((SHARE, "msgctxt"), (f"[0] {SHARE}", 'msgid "one"')):
         text = text.replace(line, f"# allennlp_nef: {note}{end}{line}")
     assert got == text
+
+
+def test_lines_of_gettext_can_have_several_strings_and_messages(read, annotate):
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain;" " charset=UTF-8\\n"\n\n'
+    text = (
+        header
+        + 'msgid "a" "b"\n"c"\nmsgstr"d""e" # end\n\nmsgid "f" msgstr "g" msgid "h"\nmsgstr "i"\n'
+    )
+    bitext = read("a.po", text)
+    texts = [("abc", "de"), ("f", "g"), ("h", "i")]
+    assert [segment.texts for segment in bitext.segments] == texts
+    got = annotate(bitext, *map(answer, bitext.segments))
+    notes = [line for line in got.decode().splitlines(True) if line.startswith("# allennlp_nef")]
+    assert len(notes) == 3 and re.sub("# allennlp_nef.*\n", "", got.decode()) == text
+
+
+def test_fuzzy_messages_are_named_and_can_be_skipped(read, annotate, tmp_path):
+    obsolete = '#, fuzzy\n#~ msgid "o"\n#~ msgstr "p"\n'
+    text = (
+        f'msgid "a"\nmsgstr "b"\n\n#, fuzzy, c-format\n#: a.c\nmsgid "c"\nmsgstr "d"\n\n{obsolete}'
+    )
+    text += '\n#, c-format\nmsgid "e"\nmsgstr "f"\n'
+    bitext = read("a.po", text)
+    names = ["message 1", "message 2 (fuzzy)", "message 3"]
+    assert [name for name, *_ in pairs(bitext)] == names
+    path = str(tmp_path / "a.po")
+    assert [name for name, *_ in pairs(read_bitext([path], skip_fuzzy=True))] == names[::2]
+    with pytest.raises(UserError, match="--skip-fuzzy"):
+        read_bitexts(["a.xlf"], skip_fuzzy=True)
+    # A decision is still for its message after it has set the state.
+    review(bitext.segments[0], "reject")
+    made = {"id": "message 1", "source": "a", "target": "b", "decision": "reject", "spans": None}
+    (tmp_path / "d.jsonl").write_text(json.dumps(made))
+    again = read("b.po", annotate(bitext, *[None] * 3).decode())
+    assert again.segments[0].name == "message 1 (fuzzy)"
+    assert apply_decisions(read_decisions(str(tmp_path / "d.jsonl")), [again]) == ([], [])
 
 
 def test_escaped_bytes_of_gettext_are_in_its_encoding(read):
