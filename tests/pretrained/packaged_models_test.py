@@ -9,6 +9,7 @@ from allennlp.predictors import Predictor
 
 from allennlp_nef import components  # noqa: F401  # registered
 from allennlp_nef.archives import load_predictor
+from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained.lora import LowRankUpdate
 from allennlp_nef.resources import archive_path
 
@@ -82,3 +83,9 @@ def test_low_rank_updates_are_computed_once_in_an_evaluation(nef, write_text, mo
     data = write_text("three.conll", "Anna B-PER\n\nRome B-LOC\n\nslept O\n")
     assert nef("evaluate", "ner-multilingual", data, "--batch-size", 1) == 0
     assert {*computed.values()} == {1}
+
+
+def test_word_pieces_are_limited(packaged):
+    predictor = packaged("pos-multilingual")
+    with pytest.raises(UserError, match="^tokens: expected at most 3000 word pieces, got 3"):
+        predictor.predict_json({"tokens": ["xq" * 1600, "a"]})
