@@ -49,8 +49,9 @@ def create_app(
     max_batch : `int`, optional (default = `1000`)
         The maximum number of requests in a list.
     max_words : `int`, optional (default = `20_000`)
-        The maximum number of words in a list of requests. A text of more than 100 words counts once for each 100 words,
-        because the time for alignments and traces grows with the square of its length.
+        The maximum number of words in a list of requests. A long word counts once more for each 16 characters. A text
+        of more than 100 words counts once for each 100 words, because the time for alignments and traces grows with the
+        square of its length.
     threads : `int`, optional (default = `1`)
         The number of torch threads in this process. With more than one, workers can hang if they are forked from a
         process that has already used threads, as with `gunicorn --preload`.
@@ -138,13 +139,13 @@ def create_app(
 
 
 def _weighted_words(request: Any) -> int:
-    """Counts the words of an unchecked request. Long texts weigh more; two CJK characters count as a word."""
+    """Counts the words of an unchecked request. Long texts and words weigh more; two CJK characters count as a word."""
     total = 0
     for value in request.values() if isinstance(request, dict) else ():
         words = (
             value.split() if isinstance(value, str) else value if isinstance(value, list) else ()
         )
-        number = len(words)
+        number = sum(1 + len(word) // 16 if isinstance(word, str) else 1 for word in words)
         if isinstance(value, str):
             number += sum(character >= "\u2e80" for character in value) // 2
         total += number * max(1, number // 100)

@@ -56,6 +56,7 @@ def test_other_errors_are_json(client):
         (client.post("/predict", data=b" " * 201), 413),
         (client.post("/predict", json=["a"] * 4), 413),
         (client.post("/predict", json=[{"sentence": "a " * 7}] * 2), 413),
+        (client.post("/predict", json=[{"tokens": ["a" * 150, *"abc"]}]), 413),
         (client.put("/predict"), 405),
         (client.get("/nothing"), 404),
         (client.get("/../__init__.py"), 404),

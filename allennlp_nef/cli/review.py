@@ -23,10 +23,11 @@ from allennlp_nef.cli.arguments import (
 from allennlp_nef.cli.outputs import check_outputs, is_stdout, table_text, writing
 from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.qe.answers import REQUIRED
+from allennlp_nef.qe.answers import REQUIRED, findings_of
 from allennlp_nef.qe.bitext.languages import base_language
 from allennlp_nef.qe.bitext.reading import read_bitexts, writer_of
 from allennlp_nef.qe.bitext.segments import Answer, Bitext
+from allennlp_nef.qe.checks import CHECKS
 from allennlp_nef.qe.review.answers import read_answers
 from allennlp_nef.qe.review.decisions import apply_decisions, read_decisions
 from allennlp_nef.qe.review.report import report_page
@@ -46,6 +47,7 @@ _FILES: list[tuple[str, str, Callable[[Any], str]]] = [
     ("flagged", "flagged_words", str),
     ("HTER", "mean_hter", _score),
     ("BAD share", "mean_expected_bad_share", _score),
+    ("with findings", "sentences_with_findings", str),
 ]
 
 DETAILS = """
@@ -101,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
     add("--skip-final", action="store_true", help="skip final or locked translations in XLIFF")
+    add("--skip-fuzzy", action="store_true", help="skip fuzzy translations in PO")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -122,6 +125,10 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         for noun, total in (("segment", figures["scored"]), ("word", figures["words"])):
             flagged = figures["flagged_sentences" if noun == "segment" else "flagged_words"]
             yield f"{flagged} of {_number(total, noun)} flagged ({100 * flagged / max(total, 1):.3g}%)"
+    if args.checks and (args.archive or args.answers):
+        kinds = [f"{kind} {count}" for kind in CHECKS if (count := figures[f"{kind}_findings"])]
+        counts = f" ({', '.join(kinds)})" if kinds else ""
+        yield f"{_number(figures['sentences_with_findings'], 'segment')} with findings of checks{counts}"
     if args.decisions:
         outdated = figures["outdated"]
         names = f": {', '.join(outdated)}" if outdated else ""
@@ -150,6 +157,7 @@ def review(
     source_language: str | None = None,
     target_language: str | None = None,
     skip_final: bool = False,
+    skip_fuzzy: bool = False,
     batch_size: int = 64,
     cuda_device: int = -1,
     trust: bool = False,
@@ -185,7 +193,7 @@ def review(
         raise UserError("--no-checks: expected --archive or --answers")
     if title is not None and output is None:
         raise UserError("--title: expected --output")
-    bitexts = read_bitexts(inputs, source_language, target_language, skip_final)
+    bitexts = read_bitexts(inputs, source_language, target_language, skip_final, skip_fuzzy)
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     for bitext in bitexts:
         for each in bitext.segments:
@@ -201,11 +209,13 @@ def review(
     outdated, others = apply_decisions(made, bitexts)
     results: Iterator[Any] = repeat(None, len(segments))
     if archive is not None:
-        model: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": checks}
+        model: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": False}
         model |= {"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device}
         results = _predict(segments, archive, model)
     elif answers is not None:
-        results = read_answers(answers, segments, checks)
+        results = read_answers(answers, segments)
+    if has_scores and checks:
+        results = map(_checked, results, segments)
     tables: list[numpy.ndarray] = []
     failed: list[str] = []
     kept: list[Answer] = []
@@ -274,6 +284,11 @@ def _recorded(
         yield answer
 
 
+def _checked(answer: Answer, segment: TranslatedSentence) -> Answer:
+    """Adds the findings of checks to an answer. They know the languages, plural forms and inline codes of files."""
+    return answer if "error" in answer else {**answer, "checks": findings_of(segment)}
+
+
 def _predict(
     segments: Sequence[TranslatedSentence], archive: str, options: dict[str, Any]
 ) -> Iterator[Answer]:
@@ -290,14 +305,8 @@ def _predict(
         for code in sorted(filter(None, codes)):
             if base_language(code) not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)
-    known = ("source_language", "target_language", "may_omit_number")
     requests: Iterator[tuple[str, Any]] = (
-        (
-            "",
-            UserError(each.error)
-            if each.error
-            else {**dict(zip(REQUIRED, each.texts)), **{name: each[name] for name in known}},
-        )
+        ("", UserError(each.error) if each.error else dict(zip(REQUIRED, each.texts)))
         for each in segments
     )
     yield from Tqdm.tqdm(predictor.stream(requests), total=len(segments), desc="segments")

@@ -32,25 +32,28 @@ class Rows:
 def read_columns(
     path: str,
     encoding: str = "utf-8",
-    comment_prefix: str | None = None,
+    comment_prefix: str | Sequence[str] | None = None,
     boundary: re.Pattern[str] = _BOUNDARY,
+    sentence_end: str | None = None,
 ) -> Iterator[Rows]:
     """Yields the sentences of a file of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): one token per line, and an
     empty line after each sentence.
 
     Columns are separated by tabs if the lines have tabs, and otherwise by blanks. All token lines must have the same
     separator and the same number of columns. If every line ends in a tab, it is ignored. Lines that match `boundary`,
-    by default empty lines and those that start with `-DOCSTART-`, end a sentence. Lines that start with
-    `comment_prefix` are skipped.
+    by default empty lines and those that start with `-DOCSTART-`, end a sentence. Lines that start with one of the
+    `comment_prefix` are skipped. With `sentence_end`, tokens and comments end a sentence, too: tokens that have this
+    value in a column, alone or among others, which `|` separates.
 
     # Raises
 
     `DataFormatError`: any error of `read_lines`, or a token line that differs from the first one.
     """
 
+    comments = _prefixes(comment_prefix)
+
     def is_token(line: str) -> bool:
-        is_comment = comment_prefix and line.startswith(comment_prefix)
-        return not is_comment and not boundary.fullmatch(line)
+        return not line.startswith(comments) and not boundary.fullmatch(line)
 
     has_other_end, numbered = peek(
         read_lines(path, encoding),
@@ -61,7 +64,7 @@ def read_columns(
     sentence = Rows()
     for number, line in numbered:
         if not is_token(line):
-            if sentence.rows and boundary.fullmatch(line):
+            if sentence.rows and (sentence_end or boundary.fullmatch(line)):
                 yield sentence
                 sentence = Rows()
             continue
@@ -80,12 +83,23 @@ def read_columns(
             )
         sentence.rows.append(row)
         sentence.lines.append(number)
+        if sentence_end and any(sentence_end in column.split("|") for column in row):
+            yield sentence
+            sentence = Rows()
     if sentence.rows:
         yield sentence
 
 
+def _prefixes(comment_prefix: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Returns the starts of comments: one, several or none."""
+    prefixes = [comment_prefix] if isinstance(comment_prefix, str) else comment_prefix or ()
+    return tuple(filter(None, prefixes))
+
+
 def format_columns(
-    rows: Sequence[Sequence[str]], separator: str, comment_prefix: str | None = None
+    rows: Sequence[Sequence[str]],
+    separator: str,
+    comment_prefix: str | Sequence[str] | None = None,
 ) -> str:
     """Returns the lines of a sentence, and an empty line.
 
@@ -95,7 +109,7 @@ def format_columns(
     """
     lines = [separator.join(row) for row in rows]
     for line in lines:
-        if _BOUNDARY.fullmatch(line) or line.startswith(("\ufeff", comment_prefix or "\ufeff")):
+        if _BOUNDARY.fullmatch(line) or line.startswith(("\ufeff", *_prefixes(comment_prefix))):
             raise UserError(
                 f"output_format: conll cannot have a line that begins like {quote(line)}"
             )

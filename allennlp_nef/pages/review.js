@@ -167,36 +167,48 @@
   function sideOf(i, side) {
     const language = sentences[i][`${side}_language`] ?? data[`${side}_language`];
     const text = element("p", { class: `text ${side}-text`, dir: "auto", ...(language ? { lang: language } : {}) });
-    text.append(...(isScored(i) ? textOf(i, side) : [sentences[i][side]]));
+    text.append(...textOf(i, side));
     if (!sentences[i][side]) text.append(" ", element("span", { class: "hint" }, "none"));
     return element("div", { class: "side" }, element("h4", {}, side === "source" ? "Source" : "Translation"), text);
   }
 
-  /** A text with its words and, in a translation, its errors. */
+  /** A text with its words, signs for its inline codes and, in a translation, its errors. */
   function textOf(i, side) {
     const slice = slicer(sentences[i][side]);
-    const [errors, findings] = side === "target" ? [errorsOf(i), sentences[i].checks] : [[], []];
+    const [errors, findings] = side === "target" && isScored(i) ? [errorsOf(i), sentences[i].checks] : [[], []];
+    const codes = [...(sentences[i][`${side}_codes`] ?? [])];
     const nodes = [];
     let [mark, end] = [null, 0];
-    const add = (node) => (mark ? mark.append(node) : nodes.push(node));
-    placesOf(i, side).forEach(([start, stop], j) => {
+    const add = (...added) => (mark ? mark.append(...added) : nodes.push(...added));
+    /** The text from the last place to this one, with the codes before it. A code at the end of a word is after it. */
+    const textTo = (place, isWord = false) => {
+      const parts = [];
+      while (codes.length && codes[0][0] < place + !isWord) {
+        const [at, code] = codes.shift();
+        parts.push(slice(end, at), element("span", { class: "code", dir: "ltr" }, code));
+        end = at;
+      }
+      parts.push(slice(end, place));
+      end = place;
+      return parts;
+    };
+    (placesOf(i, side) ?? []).forEach(([start, stop], j) => {
       const error = errors.find((words) => words.includes(j));
       if (!error || error[0] === j) mark = null;
-      add(slice(end, start));
+      add(...textTo(start));
       if (error?.[0] === j) {
         mark = element("mark", { class: `bad ${labels[labelOf(i, j)]}` });
         nodes.push(mark);
       }
       const isChecked = findings.some(([from, to]) => from < stop && start < to);
-      const text = slice(start, stop) || (error ? "missing" : "");
-      add(element("span", { class: isChecked ? "word checked" : "word", "data-word": j }, text));
+      const text = start < stop ? textTo(stop, true) : [error ? "missing" : ""];
+      add(element("span", { class: isChecked ? "word checked" : "word", "data-word": j }, ...text));
       if (error?.at(-1) === j) {
         const probability = error.reduce((sum, k) => sum + sentences[i].bad[k], 0) / error.length;
         mark.append(NO_BREAK, element("span", { class: "severity", dir: "ltr" }, `${labels[labelOf(i, j)]} ${decimals(probability)}`));
       }
-      end = stop;
     });
-    return [...nodes, slice(end)];
+    return [...nodes, ...textTo(Infinity)];
   }
 
   /** Lights up a word of a card, and the words that are aligned with it; none for -1. */

@@ -25,6 +25,8 @@ WINDOW = 1000
 """The number of requests that are checked and sorted by length at a time. Answers do not depend on it."""
 MAX_WORDS = 2**14
 """The maximum number of words in a batch, including padding."""
+PIECES_PER_WORD = 3
+"""A pretrained encoder may read this number of pieces for each of the words that `max_tokens` allows."""
 MAX_PAIRS = 10**6
 """The maximum of sentences x words x words in a batch with traces. A sentence has at most as many steps as words."""
 
@@ -120,7 +122,8 @@ class NefPredictor(Predictor):
     keep_fields : `bool`, optional (default = `False`)
         Whether a request may have other fields, which its answer repeats. The answer's own fields take precedence.
     max_tokens : `int`, optional (default = `1000`)
-        The maximum number of words in a sentence. Sentences from a dataset reader have no limit.
+        The maximum number of words in a sentence. A pretrained encoder reads at most three times as many pieces.
+        Sentences from a dataset reader have no limit.
     batch_size : `int`, optional (default = `64`)
         The number of sentences in a batch; fewer if they are long.
     """
@@ -214,6 +217,7 @@ class NefPredictor(Predictor):
             fields = {**self.fields, **dict.fromkeys(["id", *echoed], ANYTHING)}
             check_request(request, fields, self.required)
             item = self.to_item(request)
+            self._check_pieces(item.instance)
         except UserError as error:
             located = request_error(f"{place}: {error}" if place else str(error))
             if self.on_error == "stop":
@@ -222,6 +226,16 @@ class NefPredictor(Predictor):
         given = {name: request[name] for name in self.options if request.get(name) is not None}
         item.options, item.echoed = {**self.options, **given}, echoed
         return item
+
+    def _check_pieces(self, instance: Instance) -> None:
+        """Checks the number of pieces in each text: a long word has many."""
+        limit = PIECES_PER_WORD * self.max_tokens
+        self._dataset_reader.apply_token_indexers(instance)
+        instance.index_fields(self._model.vocab)
+        for name, lengths in instance.get_padding_lengths().items():
+            pieces = max((n for key, n in lengths.items() if key.endswith("pieces")), default=0)
+            if pieces > limit:
+                raise UserError(f"{name}: expected at most {limit} word pieces, got {pieces}")
 
     def _echoed(self, request: Any) -> dict[str, Any]:
         """Returns the fields of a request that its answer repeats."""
@@ -271,7 +285,9 @@ class NefPredictor(Predictor):
         """Returns the instance for the model: without gold fields, with its token indexers."""
         self._dataset_reader.apply_token_indexers(item.instance)
         fields = item.instance.fields.items()
-        return Instance({name: each for name, each in fields if name not in self.dropped_fields})
+        kept = Instance({name: each for name, each in fields if name not in self.dropped_fields})
+        kept.indexed = item.instance.indexed
+        return kept
 
     def _answer_of(self, item: Item) -> Answer:
         """Returns the answer to an item that has been run."""

@@ -24,7 +24,6 @@ REQUEST: dict[str, Check] = {
     "alignments": (lambda value: isinstance(value, str | list | tuple), "a string or a list"),
     "source_language": LANGUAGE,
     "target_language": LANGUAGE,
-    "may_omit_number": FLAG,
     "attention": FLAG,
     "trace": FLAG,
     "label_probabilities": FLAG,
@@ -93,7 +92,6 @@ def pair_of(
         target,
         source_language=request.get("source_language"),
         target_language=request.get("target_language"),
-        may_omit_number=request.get("may_omit_number"),
     )
     if request.get("alignments") is not None:
         lengths = len(source.words), len(without_eos(target.words))
@@ -196,19 +194,26 @@ def quality_answer(
     if tagged != "target":
         answer["tagged"] = tagged
     if checks:
-        source, target = pair.texts
-        first, _, second = (language_pair or "").partition("-")
-        findings = check(
-            source,
-            target.removesuffix(EOS),
-            pair.source_language or first,
-            pair.target_language or second,
-            may_omit_number=bool(pair.may_omit_number),
-        )
-        answer["checks"] = [finding._asdict() for finding in findings]
+        answer["checks"] = findings_of(pair, language_pair)
     if label_probabilities:
         answer["label_probabilities"] = dict(zip(labels, table.T.tolist()))
     return answer
+
+
+def findings_of(pair: TranslatedSentence, language_pair: str | None = None) -> list[dict[str, Any]]:
+    """Returns what checks find in a translation, as answers have it. The pair of languages is for a sentence that has
+    none."""
+    source, target = pair.texts
+    first, _, second = (language_pair or "").partition("-")
+    findings = check(
+        source,
+        target.removesuffix(EOS),
+        pair.source_language or first,
+        pair.target_language or second,
+        *(pair.codes or ((), ())),
+        may_omit_number=pair.may_omit_number,
+    )
+    return [finding._asdict() for finding in findings]
 
 
 def risk_of(answer: Mapping[str, Any]) -> float:

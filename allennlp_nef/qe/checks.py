@@ -39,7 +39,7 @@ class Code(NamedTuple):
     name: str
     """What is the same in both languages, such as "g 1"; both codes of a pair have the same."""
     role: str = "single"
-    """Whether it is "single", or the "open" or "close" of a pair."""
+    """Whether it is "single", "once" if it may not be used again, or the "open" or "close" of a pair."""
     shown: str = ""
     """What messages call it; by default, its name."""
 
@@ -182,8 +182,27 @@ def _code_of(match: re.Match[str], counts: Counter[str]) -> tuple[str, str]:
     return name, role
 
 
-def _codes_of(text: str, percentages: set[str]) -> tuple[list[Code], list[Span]]:
-    """Returns the placeholders and tags of a text, and other spans that are not words."""
+def _with_holes(
+    text: str, offsets: Sequence[int], codes: Sequence[Code]
+) -> tuple[str, Sequence[int], list[Code]]:
+    """Inserts a hole at the place of each code. Returns the text, the offsets and the codes with their new places."""
+    parts: list[str] = []
+    new_offsets: list[int] = []
+    placed: list[Code] = []
+    last = 0
+    for code in codes:
+        place = bisect_left(offsets, code.start)
+        parts += [text[last:place], _HOLE]
+        new_offsets += [*offsets[last:place], code.start]
+        placed.append(code._replace(start=place + len(placed), end=place + len(placed) + 1))
+        last = place
+    return "".join([*parts, text[last:]]), [*new_offsets, *offsets[last:]], placed
+
+
+def _codes_of(
+    text: str, percentages: set[str], inline: Sequence[Code]
+) -> tuple[list[Code], list[Span]]:
+    """Returns the codes of a text, those of the file included, and other spans that are not words."""
     codes, others = _icu(text)
     is_icu = bool(codes)
     text = _mask(text, [*others, *(code[:2] for code in codes)])
@@ -195,6 +214,7 @@ def _codes_of(text: str, percentages: set[str]) -> tuple[list[Code], list[Span]]
             codes.append(Code(*span, name, role, match[0]))
         elif kind == "address":
             others.append(span)
+    codes += inline
     if is_icu:  # each counts once, as languages have different numbers of branches
         others += [code[:2] for code in codes]
         codes = [*{code[2:4]: code for code in reversed(codes)}.values()]
@@ -228,15 +248,13 @@ def _guess(words: Words) -> set[str]:
 def _prepare(
     texts: Sequence[str], languages: Sequence[str | None], codes: Sequence[Sequence[Code]]
 ) -> list[Text]:
-    """Finds the codes and words of both sides, and marks the given codes."""
+    """Finds the codes and words of both sides."""
     pairs = [_unescape(text) for text in texts]
     percentages = {number for text, _ in pairs for number in _PERCENTAGE.findall(text)}
     sides = []
-    for (text, offsets), code, given in zip(pairs, languages, codes):
-        found, others = _codes_of(text, percentages)
-        for each in given:
-            start, end = (bisect_left(offsets, place) for place in each[:2])
-            found.append(each._replace(start=start, end=end))
+    for pair, code, inline in zip(pairs, languages, codes):
+        text, offsets, placed = _with_holes(*pair, inline)
+        found, others = _codes_of(text, percentages, placed)
         masked = _mask(text, [*others, *(each[:2] for each in found)])
         words = [(masked[a:b], a, b) for a, b in split_punctuation(masked, split_cjk=True)]
         language = _base(code) if code else None
@@ -250,9 +268,12 @@ def _prepare(
 
 
 def _crossed(codes: Sequence[Code]) -> Code | None:
-    """Returns the first code that ends a pair other than the innermost one."""
+    """Returns the first code that ends a pair other than the innermost one. The ends of a pair may be in two texts."""
+    starts, ends = ({c.name for c in codes if c.role == role} for role in ("open", "close"))
     opened: list[str] = []
     for code in codes:
+        if code.name not in starts & ends:
+            continue
         if code.role == "open":
             opened.append(code.name)
         elif code.role == "close" and (not opened or opened.pop() != code.name):
@@ -262,11 +283,12 @@ def _crossed(codes: Sequence[Code]) -> Code | None:
 
 def _placeholders(source: Text, target: Text) -> Places:
     """Finds missing and added codes, and pairs that cross. A plural form may omit the number, or have it."""
-    allowed = Counter((code.name, code.role) for code in source.codes)
-    missing = allowed - Counter((code.name, code.role) for code in target.codes)
+    theirs = Counter(code[2:4] for code in source.codes)
+    missing = theirs - Counter(code[2:4] for code in target.codes)
+    allowed = theirs.copy()
     extra = []
     for code in target.codes:
-        key = (code.name, code.role)
+        key = code[2:4]
         # A translation may use an argument twice, but not in place of another one.
         allowed[key] -= key not in allowed or code.role != "single" or bool(missing)
         if allowed[key] < 0:
@@ -276,14 +298,15 @@ def _placeholders(source: Text, target: Text) -> Places:
         and len(extra) + missing.total() == 1
         and not (extra and source.codes)
     ):
-        theirs, ours = (len(re.findall(r"^\s|\s\s|%", side.masked)) for side in (source, target))
-        if theirs >= ours:  # no remains of a code
+        before, after = (len(re.findall(r"^\s|\s\s|%", side.masked)) for side in (source, target))
+        if before >= after:  # no remains of a code
             return
     for code in extra:
-        yield code.start, code.end, f"{code.shown or code.name} is not in the source"
+        problem = "is repeated" if code[2:4] in theirs else "is not in the source"
+        yield code.start, code.end, f"{code.shown or code.name} {problem}"
     for code in [] if any(code.name == _ENDLESS for code in extra) else source.codes:
-        if missing[code.name, code.role] > 0:
-            missing[code.name, code.role] -= 1
+        if missing[code[2:4]] > 0:
+            missing[code[2:4]] -= 1
             yield len(target.text), len(target.text), f"{code.shown or code.name} is missing"
     crossed = _crossed(target.codes)
     if crossed and not (extra or missing or _crossed(source.codes)):
@@ -669,7 +692,8 @@ def check(
     source_language, target_language : `str`, optional
         Codes such as "pt-BR". Without them, frequent words tell the language of longer texts.
     source_codes, target_codes : `Sequence[Code]`, optional
-        The inline codes of a file, at their places in the texts; their characters are not checked as text.
+        The inline codes of a file, in the order of their places. They are between characters: each starts where it
+        ends.
     may_omit_number : `bool`, optional (default = `False`)
         Whether the target is a plural form for few numbers; see `is_rare_form`.
     """

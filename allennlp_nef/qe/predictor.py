@@ -49,8 +49,7 @@ class WordQePredictor(TaggingPredictor):
     from 0: a string such as "0-0 1-1", or a list of such strings or of pairs. Without them, the aligner in the archive,
     if there is one, aligns the words. A model with an `alignment_layer` does not use them. `attention`, `trace`,
     `label_probabilities` and `threshold` are optional and take precedence over the options of the predictor.
-    `source_language` and `target_language`, such as "en" and "pt-BR", are optional and improve the `checks`;
-    `may_omit_number` says that the target is a plural form that may lack the number, such as "one file".
+    `source_language` and `target_language`, such as "en" and "pt-BR", are optional and improve the `checks`.
 
     The answer has
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.qe.aligner import WordAligner
+from allennlp_nef.qe.checks import Code
 from allennlp_nef.qe.layouts import EOS, Link, tagged_side, without_eos
 from allennlp_nef.qe.spans import ErrorSpan
 
@@ -40,8 +41,10 @@ class TranslatedSentence:
     """The name or number of the segment in its file or document, such as "unit 7"."""
     source_language: str | None = None
     target_language: str | None = None
-    may_omit_number: bool | None = None
+    may_omit_number: bool = False
     """Whether the translation is a plural form for so few numbers that it may lack the number."""
+    codes: tuple[Sequence[Code], Sequence[Code]] | None = None
+    """The inline codes of the source and the target in their file."""
     document: str = ""
     system: str = ""
     domain: str = ""

@@ -54,7 +54,7 @@ def test_a_report_and_a_table_have_what_the_predictor_answers(tsv, archive, tmp_
     rows = [line.split("\t") for line in annotated.read_text("utf-8").splitlines()]
     for row, answer in zip(rows, answers):
         assert float(row[3]) == pytest.approx(answer["expected_bad_share"], abs=1e-4)
-    assert rows[2][2:] == [""] * 8
+    assert rows[2][2:] == [""] * 9
 
 
 def test_answers_in_a_file_give_the_same_report(tsv, archive, write_text, tmp_path):
@@ -91,6 +91,29 @@ def test_a_partly_translated_xliff_file_is_reported_and_annotated(archive, write
     )
     got = annotated.read_text("utf-8")
     assert got.count("<note") == 1 and "<target>das Haus</target><note " in got
+
+
+@pytest.mark.parametrize("has_answers", [False, True])
+def test_lost_inline_codes_are_found_and_the_others_shown(
+    archive, write_text, tmp_path, has_answers
+):
+    pytest.importorskip("lxml", reason="needs the extra xliff")
+    source = 'the <g id="1">red</g> <x id="2"/>house'
+    unit = f'<trans-unit id="1"><source>{source}</source><target>das <x id="2"/>Haus</target></trans-unit>'
+    text = f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>'
+    path, report = write_text("a.xlf", text), tmp_path / "report.html"
+    answer = {**answer_of("das Haus", 0.1, 0.2), "source": ["the", "red", "house"], "spans": []}
+    scores = (
+        {"answers": write_text("a.jsonl", json.dumps(answer))}
+        if has_answers
+        else {"archive": archive}
+    )
+    review([path], output=str(report), annotated=str(tmp_path / "b.xlf"), **scores)
+    (item,) = content_of(report.read_text("utf-8"))["sentences"]
+    assert item["source_codes"] == [[4, "<g 1>"], [7, "</g 1>"], [8, "<x 2/>"]]
+    assert item["target_codes"] == [[4, "<x 2/>"]]
+    assert item["checks"] == [[8, 8, "<g 1> is missing"], [8, 8, "</g 1> is missing"]]
+    assert "check: &lt;/g 1&gt; is missing" in (tmp_path / "b.xlf").read_text("utf-8")
 
 
 def line_of(pair):
@@ -289,8 +312,8 @@ def test_decisions_return_to_the_file_and_to_a_new_report(
     lines = command(tsv, "--decisions", decisions, "--annotated", annotated)
     assert lines == ["3 decisions, 1 outdated: line 2", f"wrote {annotated}"]
     rows = [line.split("\t")[2:] for line in annotated.read_text("utf-8").splitlines()]
-    assert rows[0] == ["", "", "5", "9", "major", "", "reject", "wrong animal"]
-    assert rows[1] == [""] * 8 and rows[2][-2:] == ["reject", ""]
+    assert rows[0] == ["", "", "5", "9", "major", "", "", "reject", "wrong animal"]
+    assert rows[1] == [""] * 9 and rows[2][-2:] == ["reject", ""]
     command(tsv, "--archive", archive, "--decisions", decisions, "--output", report)
     first, second, third = content_of(report.read_text("utf-8"))["sentences"]
     labels = [first["reviewed"]["tags"].get(str(j), tag) for j, tag in enumerate(first["tags"])]
@@ -397,3 +420,22 @@ def test_segments_with_findings_of_checks_come_first(archive, write_text, tmp_pa
     assert content["order"] == [2, 1, 0]
     assert content["sentences"][1]["checks"] == [[9, 11, "13 is not in the source"]]
     assert not any(item.get("checks") for item in content_of(plain.read_text("utf-8"))["sentences"])
+
+
+def test_findings_of_checks_are_counted_and_in_annotated_files(archive, write_text, tmp_path):
+    pairs = [("the house 12", "das  Haus 13"), ("%d dogs", "Hunde"), ("the dog", "der Hund")]
+    tsv = write_text("a.tsv", "".join("\t".join(pair) + "\n" for pair in pairs))
+    fields = [dict(zip(("source", "target"), pair)) for pair in pairs]
+    jsonl = write_text("a.jsonl", "".join(json.dumps(each) + "\n" for each in fields))
+    messages = ["double blank; 13 is not in the source", "%d is missing", ""]
+    table, copy = tmp_path / "b.tsv", tmp_path / "b.jsonl"
+    lines = command(tsv, "--archive", archive, "--annotated", table)
+    assert lines[3] == "2 segments with findings of checks (number 1, placeholder 1, blanks 1)"
+    assert [line.split("\t")[8] for line in table.read_text("utf-8").splitlines()] == messages
+    figures = review([jsonl], archive=archive, annotated=str(copy))
+    assert (figures["sentences_with_findings"], figures["number_findings"]) == (2, 1)
+    found = [json.loads(line)["allennlp_nef"]["checks"] for line in copy.read_text().splitlines()]
+    assert found[1] == [{"kind": "placeholder", "start": 5, "end": 5, "message": "%d is missing"}]
+    assert ["; ".join(each["message"] for each in checks) for checks in found] == messages
+    lines = command(tsv, "--archive", archive, "--annotated", table, "--no-checks")
+    assert len(lines) == 4 and {line.split("\t")[8] for line in table.open("r")} == {""}

@@ -8,6 +8,7 @@ from allennlp.predictors import Predictor
 
 from allennlp_nef import components  # noqa: F401  # registered
 from allennlp_nef.archives import load_predictor
+from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained.lora import LowRankLinear
 from allennlp_nef.resources import archive_path
 
@@ -68,3 +69,9 @@ def test_models_whose_adapters_are_not_merged_give_the_same_answers():
     assert any(weight.requires_grad for weight in predictor._model.parameters())
     probabilities = predictor.predict_json(request)["probabilities"]
     assert probabilities == pytest.approx(expected["probabilities"], abs=1e-5)
+
+
+def test_word_pieces_are_limited(packaged):
+    predictor = packaged("pos-multilingual")
+    with pytest.raises(UserError, match="^tokens: expected at most 3000 word pieces, got 3"):
+        predictor.predict_json({"tokens": ["xq" * 1600, "a"]})

@@ -2,12 +2,17 @@
 
 import gzip
 import json
+import os
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.qe.answers import findings_of
 from allennlp_nef.qe.bitext.reading import read_bitext, read_bitexts, writer_of
+from allennlp_nef.qe.review.decisions import apply_decisions, read_decisions
 
 etree = pytest.importorskip("lxml.etree", reason="needs the extra xliff")
 
@@ -58,9 +63,20 @@ def annotate(tmp_path):
 
     def annotate(bitext, *answers):
         bitext.write(tmp_path / "annotated", answers)
+        if bitext.path.endswith(".po") and is_valid_po(bitext.path):
+            assert is_valid_po(tmp_path / "annotated")
         return (tmp_path / "annotated").read_bytes()
 
     return annotate
+
+
+def is_valid_po(path):
+    """Whether `msgfmt` accepts a file; unknown without it."""
+    command = ["msgfmt", "-c", "-o", os.devnull, str(path)]
+    return (
+        bool(shutil.which("msgfmt"))
+        and subprocess.run(command, capture_output=True).returncode == 0
+    )
 
 
 def pairs(bitext):
@@ -394,18 +410,111 @@ class TestTmx:
             assert got == TMX.replace('<tuv xml:lang="de">', noted)
 
 
+FORMATS = {
+    "a.xlf": trans_unit("<source>{}</source><target>{}</target>"),
+    "b.xlf": xliff(
+        '<unit id="u"><originalData><data id="d">{{0}}</data></originalData>'
+        "<segment><source>{}</source><target>{}</target></segment></unit>",
+        "2.0",
+    ),
+    "a.tmx": '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv>'
+    '<tuv xml:lang="de"><seg>{}</seg></tuv></tu></body></tmx>',
+}
+SINGLES = [
+    ("a.xlf", '<x id="1"/>', "<x 1/>"),
+    ("a.xlf", '<x id="INTERPOLATION" equiv-text="{{{{ name }}}}"/>', "{{ name }}"),
+    ("a.xlf", '<ph id="1">{{0}}</ph>', "{0}"),
+    ("a.xlf", '<it id="1" pos="open">&lt;b></it>', "<b>"),
+    ("b.xlf", '<ph id="1"/>', "<ph 1/>"),
+    ("b.xlf", '<ph id="1" dataRef="d"/>', "{0}"),
+    ("b.xlf", '<ph id="1" disp="Name"/>', "Name"),
+    ("b.xlf", '<ec id="1" isolated="yes"/>', "<ec 1/>"),
+    ("a.tmx", '<ph x="1">%s</ph>', "%s"),
+    ("a.tmx", "<ph>%s</ph>", "%s"),
+    ("a.tmx", "<ut>\\rtf</ut>", "\\rtf"),
+    ("a.tmx", '<it pos="end">&lt;/b></it>', "</b>"),
+]
+PAIRS = [
+    ("a.xlf", '<g id="{0}">', "</g>", ["<g 1>", "</g 1>"]),
+    ("a.xlf", '<bx id="{0}"/>', '<ex id="{0}"/>', ["<bx 1/>", "<ex 1/>"]),
+    ("a.xlf", '<bx id="{0}" rid="r{0}"/>', '<ex id="7{0}" rid="r{0}"/>', ["<bx 1/>", "<ex 1/>"]),
+    ("a.xlf", '<bpt id="{0}">&lt;b></bpt>', '<ept id="{0}">&lt;/b></ept>', ["<b>", "</b>"]),
+    ("b.xlf", '<pc id="{0}">', "</pc>", ["<pc 1>", "</pc 1>"]),
+    ("b.xlf", '<sc id="{0}"/>', '<ec startRef="{0}"/>', ["<sc 1/>", "<ec 1/>"]),
+    ("a.tmx", '<bpt i="{0}" x="{0}">[</bpt>', '<ept i="{0}">]</ept>', ["[", "]"]),
+    ("a.tmx", '<bpt i="{0}"/>', '<ept i="{0}"/>', ["<bpt 1/>", "<ept 1/>"]),
+    ("a.tmx", '<hi x="{0}">', "</hi>", ["<hi 1>", "</hi 1>"]),
+]
+
+
+def findings(read, name, source, target):
+    """What checks find in a file with one segment."""
+    bitext = read(name, FORMATS[name].format(source, target), "en", "de")
+    (segment,) = bitext.segments
+    return [each["message"] for each in findings_of(segment)]
+
+
+@pytest.mark.parametrize("name, code, shown", SINGLES)
+def test_single_codes_that_are_lost_added_or_repeated(read, name, code, shown):
+    code = code.format()
+    intact, lost = f"das {code} Haus", "das Haus"
+    assert findings(read, name, f"the {code} house", intact) == []
+    assert findings(read, name, f"the {code} house", lost) == [f"{shown} is missing"]
+    assert findings(read, name, "the house", intact) == [f"{shown} is not in the source"]
+    assert findings(read, name, f"the {code} house", intact + code) == [f"{shown} is repeated"]
+
+
+@pytest.mark.parametrize("name, start, end, shown", PAIRS)
+def test_pairs_of_codes_that_are_lost_added_or_crossed(read, name, start, end, shown):
+    first, second = ((start.format(i), end.format(i)) for i in "12")
+    source, target = (f"{{}}{a}{{}} {{}}{b}{{}}" for a, b in (("the", "house"), ("das", "Haus")))
+    swapped = target.format(*second, *first)
+    both = source.format(*first, *second)
+    assert findings(read, name, both, target.format(*first, *second)) == []
+    assert findings(read, name, both, swapped) == []
+    lost = target.format("", "", *second)
+    assert findings(read, name, both, lost) == [f"{each} is missing" for each in shown]
+    added = [f"{each} is not in the source" for each in shown]
+    assert findings(read, name, lost, both) == added
+    if not end.startswith("</"):  # elements around text cannot cross
+        for crossed in (
+            target.format(first[1], first[0], *second),
+            target.format(first[0], second[0], first[1], second[1]),
+        ):
+            (finding,) = findings(read, name, both, crossed)
+            assert finding.endswith(" crosses another pair")
+        assert findings(read, name, both, target.format(first[0], "", *second)) == [
+            f"{shown[1]} is missing"
+        ]
+
+
+def test_codes_can_be_written_in_other_elements_and_do_not_change_the_text(read):
+    assert findings(read, "b.xlf", '<pc id="1">a</pc>', '<sc id="1"/>b<ec startRef="1"/>') == []
+    assert findings(read, "a.xlf", '<ph id="1">{0}</ph> a', 'b <x id="1"/>') == []
+    text = FORMATS["a.xlf"].format('1<g id="1">2<x id="2"/></g>3', '<x id="2"/>12<g id="1">3</g>')
+    (segment,) = read("a.xlf", text).segments
+    assert segment.texts == ("123", "123")
+    assert [[code.start for code in codes] for codes in segment.codes] == [[1, 2, 2], [0, 2, 3]]
+
+
+def test_branches_of_icu_messages_share_their_codes(read):
+    source = "{{n, plural, one {{<x id='1'/> file}} other {{<x id='1'/> files}}}}".format()
+    target = "{{n, plural, one {{<x id='1'/> a}} few {{<x id='1'/> b}} other {{<x id='1'/> c}}}}"
+    assert findings(read, "a.xlf", source, target.format()) == []
+
+
 class TestTables:
-    ADDED = "\thter\texpected_bad_share\tstart_ids\tend_ids\terrors\tprobabilities\tdecision\treviewer_note\n"
+    ADDED = "\thter\texpected_bad_share\tstart_ids\tend_ids\terrors\tprobabilities\tchecks\tdecision\treviewer_note\n"
 
     @pytest.mark.parametrize(
         "name, text, expected",
         [
             ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n',
-             'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\r\n\r\n"x\ty\t\t\t\t\t\t\t\t\n'),
+             'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\t\r\n\r\n"x\ty\t\t\t\t\t\t\t\t\t\n'),
             ("a.tsv", "\ufeffid\tTarget\tsource\n1\tc d\ta b\n2\ty\tx",
-             f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\n"
-             "2\ty\tx\t\t\t\t\t\t\t\t\n"),
-            ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",,0.5000,2,3,major,0.9000,,\nx,y,,,,,,,,\n'),
+             f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\t\n"
+             "2\ty\tx\t\t\t\t\t\t\t\t\t\n"),
+            ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",,0.5000,2,3,major,0.9000,,,\nx,y,,,,,,,,,\n'),
         ],
     )  # fmt: skip
     def test_tables_come_back_with_columns(self, read, annotate, name, text, expected):
@@ -417,7 +526,7 @@ class TestTables:
     def test_a_sentence_without_errors_has_the_cells_of_wmt(self, read, annotate):
         bitext = read("a.tsv", "a\tb\n")
         got = annotate(bitext, answer(*bitext.segments))
-        assert got == b"a\tb\t\t0.5000\t-1\t-1\tno-error\t\t\t\n"
+        assert got == b"a\tb\t\t0.5000\t-1\t-1\tno-error\t\t\t\t\n"
 
     @pytest.mark.parametrize(
         "names",
@@ -522,7 +631,7 @@ def test_fields_of_json_lines_are_known_by_their_names(read, annotate, own):
     review(bitext.segments[0], "reject", "no")
     fields = json.loads(annotate(bitext, None))["allennlp_nef"]
     expected = {"hter": 0.25 if own == {"hter": 0.25} else None, "reviewer_note": "no"}
-    assert {name: fields[name] for name in expected} == expected and len(fields) == 8
+    assert {name: fields[name] for name in expected} == expected and len(fields) == 9
     scored = json.loads(annotate(bitext, answer(bitext.segments[0], "b")))
     sorted_again = json.dumps(scored, sort_keys=True)
     again = read("b.jsonl", sorted_again)
@@ -602,7 +711,8 @@ def test_scores_of_json_lines_are_an_object(read, annotate):
     lines = annotate(bitext, answer(bitext.segments[0], "d"), {"error": "no"}).decode().splitlines()
     first, second = map(json.loads, lines)
     fields = {"hter": None, "expected_bad_share": 0.5, "start_ids": [2], "end_ids": [3]}
-    fields |= {"errors": ["major"], "probabilities": [0.9], "decision": None, "reviewer_note": None}
+    fields |= {"errors": ["major"], "probabilities": [0.9], "checks": None}
+    fields |= {"decision": None, "reviewer_note": None}
     assert first == {"source": ["a", "b"], "tokens": ["c", "d"], "id": 7, "allennlp_nef": fields}
     assert second == {"error": "no", "allennlp_nef": dict.fromkeys(fields)}
 
@@ -645,6 +755,42 @@ def test_messages_of_gettext(read, annotate, end):
     for note, line in ((SHARE, "msgctxt"), (f"[0] {SHARE}", 'msgid "one"')):
         text = text.replace(line, f"# allennlp_nef: {note}{end}{line}")
     assert got == text
+
+
+def test_lines_of_gettext_can_have_several_strings_and_messages(read, annotate):
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain;" " charset=UTF-8\\n"\n\n'
+    text = (
+        header
+        + 'msgid "a" "b"\n"c"\nmsgstr"d""e" # end\n\nmsgid "f" msgstr "g" msgid "h"\nmsgstr "i"\n'
+    )
+    bitext = read("a.po", text)
+    texts = [("abc", "de"), ("f", "g"), ("h", "i")]
+    assert [segment.texts for segment in bitext.segments] == texts
+    got = annotate(bitext, *map(answer, bitext.segments))
+    notes = [line for line in got.decode().splitlines(True) if line.startswith("# allennlp_nef")]
+    assert len(notes) == 3 and re.sub("# allennlp_nef.*\n", "", got.decode()) == text
+
+
+def test_fuzzy_messages_are_named_and_can_be_skipped(read, annotate, tmp_path):
+    obsolete = '#, fuzzy\n#~ msgid "o"\n#~ msgstr "p"\n'
+    text = (
+        f'msgid "a"\nmsgstr "b"\n\n#, fuzzy, c-format\n#: a.c\nmsgid "c"\nmsgstr "d"\n\n{obsolete}'
+    )
+    text += '\n#, c-format\nmsgid "e"\nmsgstr "f"\n'
+    bitext = read("a.po", text)
+    names = ["message 1", "message 2 (fuzzy)", "message 3"]
+    assert [name for name, *_ in pairs(bitext)] == names
+    path = str(tmp_path / "a.po")
+    assert [name for name, *_ in pairs(read_bitext([path], skip_fuzzy=True))] == names[::2]
+    with pytest.raises(UserError, match="--skip-fuzzy"):
+        read_bitexts(["a.xlf"], skip_fuzzy=True)
+    # A decision is still for its message after it has set the state.
+    review(bitext.segments[0], "reject")
+    made = {"id": "message 1", "source": "a", "target": "b", "decision": "reject", "spans": None}
+    (tmp_path / "d.jsonl").write_text(json.dumps(made))
+    again = read("b.po", annotate(bitext, *[None] * 3).decode())
+    assert again.segments[0].name == "message 1 (fuzzy)"
+    assert apply_decisions(read_decisions(str(tmp_path / "d.jsonl")), [again]) == ([], [])
 
 
 def test_escaped_bytes_of_gettext_are_in_its_encoding(read):

@@ -248,12 +248,6 @@ def test_checks_know_the_languages_of_a_request_or_of_the_option(predictor):
         predictor.predict_json({**house, "target_language": 3})
 
 
-def test_a_plural_form_may_omit_the_number(predictor):
-    files = {"source": "%d files", "target": "ملف واحد"}
-    assert kinds_of(predictor, **files) == ["placeholder"]
-    assert kinds_of(predictor, **files, may_omit_number=True) == []
-
-
 def test_hter_is_predicted_besides_the_expected_share():
     answer = WordQePredictor(*train(heads=("hter",))).predict_json(REQUEST)
     assert "quality" not in answer and "critical_error_probability" not in answer

@@ -59,8 +59,10 @@ class ConllTagsReader(SentenceReader):
     word_column : `int`, optional (default = `0`)
     tag_scheme : `str`, optional (default = `"BIO"`)
         The scheme of the instances' tags: "BIO" or "BIOUL". None: the tags of the file, which can be any labels.
-    comment_prefix : `str`, optional (default = `None`, there are no comments)
-        The start of comment lines. For GermEval 2014, which has the words in column 1, this is `"#"`.
+    comment_prefix : `str` or `List[str]`, optional (default = `None`, there are no comments)
+        The start of lines that are skipped. For GermEval 2014, which has the words in column 1, this is `"#"`.
+    sentence_end : `str`, optional (default = `None`, only empty lines end a sentence)
+        A value such as `"EndOfSentence"` in the last column of HIPE-2022, which has no empty lines; see `read_columns`.
     tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
         See `SentenceReader` and `NefDatasetReader`.
     """
@@ -72,7 +74,8 @@ class ConllTagsReader(SentenceReader):
         tag_column: int | None = -1,
         word_column: int = 0,
         tag_scheme: str | None = "BIO",
-        comment_prefix: str | None = None,
+        comment_prefix: str | list[str] | None = None,
+        sentence_end: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -84,6 +87,7 @@ class ConllTagsReader(SentenceReader):
         self.word_column = word_column
         self.tag_scheme = tag_scheme
         self.comment_prefix = comment_prefix
+        self.sentence_end = sentence_end
 
     def tag_index(self, width: int) -> int | None:
         """Returns the index of the tag among `width` columns; None if it is not among them, or if it is the word."""
@@ -93,7 +97,9 @@ class ConllTagsReader(SentenceReader):
         return index if 0 <= index < width and index != self.word_column % width else None
 
     def parse(self, path: str) -> Iterator[Rows]:
-        return read_columns(path, self.encoding, self.comment_prefix)
+        return read_columns(
+            path, self.encoding, self.comment_prefix, sentence_end=self.sentence_end
+        )
 
     def examples(self, file_path: str) -> Iterator[Sentence]:
         if is_json_lines(file_path):

@@ -20,7 +20,7 @@ from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 _OWN = "# allennlp_nef: "  # translators' comments survive updates of a file
 _FIELD = re.compile(
-    r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*)?"((?:[^"\\]++|\\.)*+)"'
+    r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*)?"((?:[^"\\]++|\\.)*+)"\s*'
 )
 # Escaped bytes of a text in the encoding of the file, or an escaped character.
 _ESCAPE = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{1,2}|[0-7]{1,3}))+|\\(.)")
@@ -28,7 +28,7 @@ _CHARSET = re.compile(rb'"[^"\n]*Content-Type:[^"\n]*charset=([\w-]+)')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-def read_po(path: str) -> Bitext:
+def read_po(path: str, skip_fuzzy: bool) -> Bitext:
     """Reads the messages of a file. Each plural form is a segment; obsolete messages are skipped."""
     content = read_bytes(path)
     declared = _CHARSET.search(content)
@@ -49,12 +49,15 @@ def read_po(path: str) -> Bitext:
     segments: list[TranslatedSentence] = []
     rule = plural_forms[0] if plural_forms else ""
     places: list[tuple[int, str]] = []  # the first line and the number of the plural form
-    for number, (start, texts) in enumerate(entries[bool(header) :], 1):
+    for number, (start, texts, is_fuzzy) in enumerate(entries[bool(header) :], 1):
+        if is_fuzzy and skip_fuzzy:
+            continue
         source, plural = texts["msgid"], texts.get("msgid_plural", texts["msgid"])
         targets = {name[6:]: text for name, text in texts.items() if name.startswith("msgstr")}
         for form, target in targets.items():
             text = source if form == "" or (form == "[0]" and len(targets) > 1) else plural
-            segment = make_segment(f"message {number}{form}", path, start + 1, text, target)
+            name = f"message {number}{form}{' (fuzzy)' * is_fuzzy}"
+            segment = make_segment(name, path, start + 1, text, target)
             segment.may_omit_number = bool(form) and is_rare_form(rule, int(form[1:-1]))
             segments.append(segment)
             places.append((start, form))
@@ -91,7 +94,7 @@ def _set_fuzzy(lines: list[str], is_fuzzy: bool, end: str) -> None:
     comments, flags = [], []
     for line in lines[start:]:
         if line.startswith("#,"):
-            flags += [flag.strip() for flag in line[2:].split(",")]
+            flags += _flags_of(line)
         else:
             comments.append(line)
     if is_fuzzy != ("fuzzy" in flags):
@@ -101,11 +104,15 @@ def _set_fuzzy(lines: list[str], is_fuzzy: bool, end: str) -> None:
         lines[start:] = comments
 
 
+def _flags_of(comment: str) -> list[str]:
+    return [flag.strip() for flag in comment[2:].split(",")]
+
+
 def _entries(
     path: str, lines: Sequence[str], encoding: str
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields the index of the first line that is not a comment, and the texts by keyword, such as `msgid`, of each
-    message, including the header. Comments and obsolete messages are skipped."""
+) -> Iterator[tuple[int, dict[str, str], bool]]:
+    """Yields the index of the first line that is not a comment, the texts by keyword, such as `msgid`, and whether the
+    message is fuzzy, of each message and the header. Obsolete messages are skipped."""
 
     def unescape(match: re.Match[str]) -> str:
         if match[1]:
@@ -114,26 +121,32 @@ def _entries(
         values = [int(code.lstrip("x"), 16 if code[0] == "x" else 8) & 255 for code in codes]
         return bytes(values).decode(encoding, "replace")
 
-    entries: list[tuple[int, dict[str, str]]] = []
+    entries: list[tuple[int, dict[str, str], bool]] = []
     texts: dict[str, str] = {}
     keyword = ""
+    is_fuzzy = False
     for index, line in enumerate(lines):
         text = line.removeprefix("\ufeff").strip()
-        if not text or text.startswith("#"):
-            continue
-        match = _FIELD.fullmatch(text)
-        if not match or not (match[1] or entries):
-            raise DataFormatError(
-                f"{path}:{index + 1}: expected a message of gettext, got {quote(line)}"
-            )
-        keyword = match[1] or keyword
-        if match[1] == "msgctxt" or (match[1] == "msgid" and ("msgid" in texts or not texts)):
-            texts = {}
-            entries.append((index, texts))
-        elif match[1] in texts or not entries:
-            raise DataFormatError(f"{path}:{index + 1}: expected msgid, got {quote(line)}")
-        texts[keyword] = texts.get(keyword, "") + _ESCAPE.sub(unescape, match[2])
-    for start, texts in entries:
+        position = 0
+        while position < len(text) and text[position] != "#":
+            match = _FIELD.match(text, position)
+            if not match or not (match[1] or entries):
+                raise DataFormatError(
+                    f"{path}:{index + 1}: expected a message of gettext, got {quote(line)}"
+                )
+            keyword, position = match[1] or keyword, match.end()
+            if match[1] == "msgctxt" or (match[1] == "msgid" and ("msgid" in texts or not texts)):
+                texts = {}
+                entries.append((index, texts, is_fuzzy))
+                is_fuzzy = False
+            elif match[1] in texts or not entries:
+                raise DataFormatError(f"{path}:{index + 1}: expected msgid, got {quote(line)}")
+            texts[keyword] = texts.get(keyword, "") + _ESCAPE.sub(unescape, match[2])
+        if text.startswith("#,"):
+            is_fuzzy = is_fuzzy or "fuzzy" in _flags_of(text)
+        elif text.startswith("#~"):
+            is_fuzzy = False
+    for start, texts, is_fuzzy in entries:
         if "msgid" not in texts or not any(name.startswith("msgstr") for name in texts):
             raise DataFormatError(f"{path}:{start + 1}: expected msgid and msgstr, got one of them")
-        yield start, texts
+        yield start, texts, is_fuzzy

@@ -28,14 +28,19 @@ def read_bitexts(
     source_language: str | None = None,
     target_language: str | None = None,
     skip_final: bool = False,
+    skip_fuzzy: bool = False,
 ) -> list[Bitext]:
     """Reads bitexts (see `read_bitext`). Two plain text files form one bitext."""
-    if skip_final and not any(_ending(path) in _XLIFF for path in paths):
+    endings = {_ending(path) for path in paths}
+    if skip_final and endings.isdisjoint(_XLIFF):
         raise UserError("--skip-final: expected a file in XLIFF")
+    if skip_fuzzy and ".po" not in endings:
+        raise UserError("--skip-fuzzy: expected a PO file")
+    languages = source_language, target_language
     bitexts, rest = [], list(paths)
     while rest:
         number = 1 if _ending(rest[0]) or len(rest) == 1 or _ending(rest[1]) else 2
-        bitexts.append(read_bitext(rest[:number], source_language, target_language, skip_final))
+        bitexts.append(read_bitext(rest[:number], *languages, skip_final, skip_fuzzy))
         del rest[:number]
     return bitexts
 
@@ -45,13 +50,14 @@ def read_bitext(
     source_language: str | None = None,
     target_language: str | None = None,
     skip_final: bool = False,
+    skip_fuzzy: bool = False,
 ) -> Bitext:
     """
     Reads a file in one of the formats, or two files of lines: sources and translations.
 
     Language codes such as "en" select the two languages of a TMX file, and can be column names. `skip_final` skips
-    approved XLIFF units and segments in the state final or signed-off. Raises a `DataFormatError` if the file has
-    another format or no segments.
+    approved XLIFF units and segments in the state final or signed-off, and `skip_fuzzy` fuzzy messages of PO. Raises a
+    `DataFormatError` if the file has another format or no segments.
     """
     path, ending, languages = paths[-1], _ending(paths[0]), (source_language, target_language)
     if len(paths) == 2:
@@ -59,7 +65,7 @@ def read_bitext(
     elif ending in _XLIFF:
         bitext = read_xliff(path, skip_final)
     elif ending == ".po":
-        bitext = read_po(path)
+        bitext = read_po(path, skip_fuzzy)
     elif ending in _READERS:
         bitext = _READERS[ending](path, *languages)
     else:

@@ -29,9 +29,10 @@ logger = logging.getLogger(__name__)
 
 ADDED = (
     *("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities"),
-    *("decision", "reviewer_note"),
+    *("checks", "decision", "reviewer_note"),
 )
-"""The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
+"""The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors. The
+column of checks has the messages of findings."""
 _OWN = "allennlp_nef"  # the field of JSON lines that has them
 # The names of columns and of JSON fields, in order of preference; see `_columns`.
 SOURCES = ["source", "src", "original", "orig", "input"]
@@ -203,15 +204,15 @@ def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str], 
 
 def _is_annotated(cells: Sequence[str]) -> bool:
     """Returns whether the first row of a table without names has two columns followed by a review's columns."""
-    ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t(accept|reject)?\t.*"
+    ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t[^\t]*\t(accept|reject)?\t.*"
     return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(ours, "\t".join(cells[2:])))
 
 
 def _values(segment: TranslatedSentence, answer: Answer | None) -> dict[str, Any]:
-    """Returns the values of the columns in `ADDED` that are known: lists in error columns, None in empty cells."""
+    """Returns the known values of the columns in `ADDED`: lists of errors and findings, None in empty cells."""
     values: dict[str, Any] = {}
     if answer is not None:
-        values = dict.fromkeys(ADDED[:6])
+        values = dict.fromkeys(ADDED[:7]) | {"checks": answer.get("checks")}
         values |= {name: round(answer[name], 4) for name in ADDED[:2] if name in answer}
     spans = errors_of(segment, answer)
     if spans is not None:
@@ -230,11 +231,14 @@ def _cells(segment: TranslatedSentence, answer: Answer | None) -> dict[str, str]
     """Returns the cells of the columns in `ADDED` that are known."""
 
     def cell(value: Any) -> str:
+        if isinstance(value, dict):  # a finding
+            return " ".join(value["message"].split())
         return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
     without_errors = {"start_ids": "-1", "end_ids": "-1", "errors": "no-error"}
     return {
-        name: " ".join(map(cell, value)) or without_errors.get(name, "")
+        name: ("; " if name == "checks" else " ").join(map(cell, value))
+        or without_errors.get(name, "")
         if isinstance(value, list)
         else cell(value)
         for name, value in _values(segment, answer).items()

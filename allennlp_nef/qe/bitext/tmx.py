@@ -32,9 +32,10 @@ def read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
             code = next((code for code in codes if code in map(_language_of, sides)), None)
             found.append([side for side in sides if _language_of(side) == code])
         several = next((side for side in found if len(side) > 1), None)
-        left, right = (text_of(side[0].find("{*}seg")) if side else "" for side in found)
+        left, right = (text_of(side[0].find("{*}seg") if side else None) for side in found)
         error = f"several texts in {_language_of(several[0])}" if several else None
-        segments.append(make_segment(name, path, unit.sourceline, left, right, error=error))
+        fields = {"error": error, "codes": (left[1], right[1])}
+        segments.append(make_segment(name, path, unit.sourceline, left[0], right[0], **fields))
         translations.append(found[1][:1])
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.bitext.segments import Answer, Bitext, decision_of, make_segment, note_of
-from allennlp_nef.qe.bitext.xml import parse, text_of, write_xml
+from allennlp_nef.qe.bitext.xml import Side, parse, text_of, write_xml
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 _OWN = "allennlp_nef"  # `from` or `id` of our notes
@@ -62,8 +62,9 @@ def read_xliff(path: str, skip_final: bool) -> Bitext:
             names[name] += 1
             name += f" (number {names[name]})" * (names[name] > 1) + " (final)" * is_final
             places.append(place)
-            fields = {"document": document, **languages}
-            segments.append(make_segment(name, path, unit.sourceline, source, target, **fields))
+            texts, codes = (source[0], target[0]), (source[1], target[1])
+            fields = {"document": document, "codes": codes, **languages}
+            segments.append(make_segment(name, path, unit.sourceline, *texts, **fields))
 
     def write(draft: Path, answers: Iterable[Answer | None]) -> None:
         items = zip(places, segments, answers)
@@ -91,7 +92,7 @@ def _languages(file: Any) -> dict[str, Any]:
     }
 
 
-def _pairs_1(file: Any) -> Iterator[tuple[_Place, str, str]]:
+def _pairs_1(file: Any) -> Iterator[tuple[_Place, Side, Side]]:
     """
     Yields the place, source and target of each segment in a file of XLIFF 1.
 
@@ -105,10 +106,11 @@ def _pairs_1(file: Any) -> Iterator[tuple[_Place, str, str]]:
         states = {each.get("id"): each for each in unit.iterfind("{*}seg-defs/{*}seg")}
         sources, targets = (_segments_by_mid(side, contents) for side in (segmented, target))
         whole = text_of(target, contents)
-        if sources and "".join("".join(targets.values()).split()) == "".join(whole.split()):
+        joined = "".join(text for text, _ in targets.values())
+        if sources and "".join(joined.split()) == "".join(whole[0].split()):
             for mid in {**sources, **targets}:
                 place = unit, f"segment {mid}", states.get(mid)
-                yield place, sources.get(mid, ""), targets.get(mid, "")
+                yield place, sources.get(mid, ("", ())), targets.get(mid, ("", ()))
         else:
             yield (unit, "", None), text_of(source, contents), whole
 
@@ -119,7 +121,7 @@ def _contents(element: Any, name: str) -> dict[str, str]:
     return {each.get("id"): "".join(each.itertext()) for each in found}
 
 
-def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str]:
+def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, Side]:
     """Returns the texts of an element's segments, without nested ones; empty if a `mid` is missing or repeated."""
     if element is None:
         return {}
@@ -129,7 +131,7 @@ def _segments_by_mid(element: Any, contents: Mapping[str, str]) -> dict[str, str
     return {} if None in texts or len(texts) < len(marks) else texts
 
 
-def _pairs_2(file: Any) -> Iterator[tuple[_Place, str, str]]:
+def _pairs_2(file: Any) -> Iterator[tuple[_Place, Side, Side]]:
     """Yields the place, source and target of each segment in a file of XLIFF 2. The `order` of targets and `ignorable`
     text are ignored."""
     for unit in file.iter("{*}unit"):

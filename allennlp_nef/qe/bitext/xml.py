@@ -10,8 +10,19 @@ from typing import Any
 
 from allennlp_nef.errors import DataFormatError, quote, require_extra
 from allennlp_nef.qe.bitext.segments import read_bytes, write_bytes
+from allennlp_nef.qe.checks import Code
 
 _CODES = ("bpt", "ept", "it", "ph", "ut")  # inline elements with code in another format
+# The roles of inline elements, or of the `pos` of `it`; see `checks.Code`.
+_ROLES = {
+    **dict.fromkeys(("x", "ph", "it", "ut"), "once"),
+    **dict.fromkeys(("bx", "bpt", "sc", "open", "begin"), "open"),
+    **dict.fromkeys(("ex", "ept", "ec", "close", "end"), "close"),
+    **dict.fromkeys(("g", "pc", "hi"), "pair"),
+}
+Side = tuple[str, tuple[Code, ...]]
+"""A text and its inline codes, which are between characters."""
+_MAX_SHOWN = 20  # characters of a code
 _KINDS = ("ctype", "type", "subType")  # attributes with the kind of a code
 _SHOWN = ("equiv-text", "equiv", "equivStart", "disp", "dispStart")  # attributes with its content
 # Codes that separate words are of these kinds, such as "lb", "x-br" or "x-html-br", or have this content: whitespace,
@@ -21,8 +32,8 @@ _BREAK_KIND = re.compile(rf"(x-|xlf:)?(html-)?(lb|pb|lf|cr|crlf|nl|newline|{_BRE
 _BREAK_CONTENT = re.compile(
     rf"^\s+$|</?(\w+:)?({_BREAK})(\s[^<>]*)?/?>|^(\{{?\\([nrt]|line|par|tab)\s?\}}?)+$", re.I
 )
-# Everything before the root element.
 _NEARBY = 30  # lines
+# Everything before the root element.
 _PROLOG = re.compile(r"\A\ufeff?(\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)*", re.S)
 
 
@@ -93,43 +104,90 @@ def _with_ends_of(old: str, new: str) -> str:
     return "".join(parts) + new_lines[-1]
 
 
-def text_of(element: Any, contents: Mapping[str, str] | None = None) -> str:
+def text_of(element: Any, contents: Mapping[str, str] | None = None) -> Side:
     """
-    Returns the text of an element as a reader sees it; empty for None.
+    Returns the text of an element as a reader sees it, and its inline codes; nothing for None.
 
     Inline elements for line breaks, tabs and blocks separate words: they become newlines. Text that is marked as
     deleted in SDLXLIFF is skipped. `contents` maps ids to the contents of codes that are stored elsewhere in the file.
     """
-    if element is None:
-        return ""
-    if not len(element):
-        return element.text or ""
+    if element is None or not len(element):
+        return ("" if element is None else element.text or ""), ()
     from lxml import etree
 
     parts = [element.text or ""]
+    codes: list[
+        tuple[int, Any, str]
+    ] = []  # the number of parts before it, its element and its role
     walk = etree.iterwalk(element, events=("start", "end", "comment", "pi"))
     for event, node in walk:
         if node is element:
             continue
-        is_element = isinstance(node.tag, str)
-        is_code = is_element and node.tag.rpartition("}")[2] in _CODES
-        is_shown = is_element and not is_code and node.get("mtype") != "x-sdl-deleted"
-        is_break = is_element and _is_break(node, is_code, contents or {})
+        tag = _tag(node)
+        is_shown = bool(tag) and tag not in _CODES and node.get("mtype") != "x-sdl-deleted"
+        is_break = bool(tag) and _is_break(node, contents or {})
+        role = _ROLES.get(node.get("pos", tag)) if tag in _ROLES else None
         if event == "start":
+            if role:
+                codes.append((len(parts), node, role.replace("pair", "open")))
             parts.append("\n" * is_break + (node.text or "") * is_shown)
             if not is_shown:
                 walk.skip_subtree()
         else:
             encloses = is_shown and (node.text or len(node))
-            parts.append("\n" * bool(is_break and encloses) + (node.tail or ""))
-    return "".join(parts)
+            parts.append("\n" * bool(is_break and encloses))
+            if role == "pair":
+                codes.append((len(parts), node, "close"))
+            parts.append(node.tail or "")
+    places = [0, *accumulate(map(len, parts))]
+    names = {_key(node): _name(node, contents or {}) for _, node, role in codes if role == "open"}
+    return "".join(parts), tuple(
+        Code(places[number], places[number], *_described(node, role, names, contents or {}))
+        for number, node, role in codes
+    )
 
 
-def _is_break(node: Any, is_code: bool, contents: Mapping[str, str]) -> bool:
-    """Returns whether an inline element separates words."""
+def _tag(node: Any) -> str:
+    """Returns the name of an element without its namespace; "" for a comment or a processing instruction."""
+    return node.tag.rpartition("}")[2] if isinstance(node.tag, str) else ""
+
+
+def _key(node: Any) -> str | None:
+    """Returns what the ends of a pair share."""
+    keys = (node.get(name) for name in ("rid", "startRef", "i", "id", "x"))
+    return next(filter(None, keys), None)
+
+
+def _name(node: Any, contents: Mapping[str, str]) -> str:
+    """Returns what a code and its translation share: an id or, if it has none, its content."""
+    return node.get("x") or node.get("id") or _content(node, contents) or _key(node) or _tag(node)
+
+
+def _described(
+    node: Any, role: str, names: Mapping[str | None, str], contents: Mapping[str, str]
+) -> tuple[str, str, str]:
+    """Returns the name of a code, its role, and what is shown of it. `names` are those of pairs by their keys."""
+    key, tag = _key(node), _tag(node)
+    name = _name(node, contents) if role == "once" else names.get(key) or key or tag
+    if _ROLES[tag] == "pair":
+        return name, role, f"<{'/' * (role == 'close')}{tag} {name}>"
+    return name, role, _content(node, contents)[:_MAX_SHOWN] or f"<{tag} {name}/>"
+
+
+def _content(node: Any, contents: Mapping[str, str]) -> str:
+    """Returns the code that an inline element stands for, on one line; "" if it is not known."""
+    return next((" ".join(each.split()) for each in _contents(node, contents) if each.strip()), "")
+
+
+def _contents(node: Any, contents: Mapping[str, str]) -> list[str]:
+    """Returns the descriptions of the code that an inline element stands for."""
     key = node.get("dataRef") or node.get("dataRefStart") or node.get("id", "")
-    shown = [node.get(name) for name in _SHOWN]
-    shown += [contents.get(key), "".join(node.itertext()) if is_code else None]
+    found = [*(node.get(name) for name in _SHOWN), contents.get(key)]
+    return [*filter(None, found), *(["".join(node.itertext())] if _tag(node) in _CODES else [])]
+
+
+def _is_break(node: Any, contents: Mapping[str, str]) -> bool:
+    """Returns whether an inline element separates words."""
     return any(_BREAK_KIND.fullmatch(node.get(name, "")) for name in _KINDS) or any(
-        text and _BREAK_CONTENT.search(text) for text in shown
+        _BREAK_CONTENT.search(text) for text in _contents(node, contents)
     )

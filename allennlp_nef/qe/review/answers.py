@@ -7,7 +7,6 @@ from allennlp_nef.data.files import read_objects
 from allennlp_nef.data.sentence import find_words
 from allennlp_nef.errors import DataFormatError, describe
 from allennlp_nef.qe.bitext.segments import Answer, note_of
-from allennlp_nef.qe.checks import check
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
 from allennlp_nef.qe.review.report import item_of
 from allennlp_nef.qe.review.summary import row_of
@@ -15,19 +14,15 @@ from allennlp_nef.qe.spans import join_bad_words
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 
-def read_answers(
-    path: str, segments: Sequence[TranslatedSentence], checks: bool = True
-) -> Iterator[Answer]:
+def read_answers(path: str, segments: Sequence[TranslatedSentence]) -> Iterator[Answer]:
     """
-    Yields the answers in a file, one per segment.
+    Yields the answers in a file, one per segment, without the findings of checks.
 
     # Parameters
 
     path : `str`
         JSON lines, as `predict` writes them.
     segments : `Sequence[TranslatedSentence]`
-    checks : `bool`, optional (default = `True`)
-        Whether the answers keep the findings of checks.
 
     # Raises
 
@@ -43,7 +38,7 @@ def read_answers(
             continue
         try:
             note_of(segment, answer)
-            placed = _placed(segment, answer if checks else {**answer, "checks": []})
+            placed = _placed(segment, answer)
             row_of(placed), item_of(segment, placed, (OK, BAD, *SEVERITIES))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             expected = f"an answer of `predict` for {segment.place} ({describe(error)})"
@@ -55,8 +50,8 @@ def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
     """
     Returns an answer with the positions of its words in the texts of a segment.
 
-    Spans and findings of an answer to lists of words are positions in the words joined by spaces; they are determined
-    again. Raises an error if the answer is about another text, or a span is not within the text.
+    Spans of an answer to lists of words are positions in the words joined by spaces; they are determined again. Raises
+    an error if the answer is about another text, or a span is not within the text.
     """
     source, target = segment.texts
     tokens, tags, bad = answer["tokens"], answer["tags"], answer["bad_probabilities"]
@@ -64,7 +59,7 @@ def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
     number = len(tokens) - (tokens[-1:] == [EOS] and not target.endswith(EOS))
     offsets = [*find_words(target, tokens[:number]), *[(len(target),) * 2] * (len(tokens) - number)]
     sources = find_words(source, answer.get("source") or source.split())
-    placed = {**answer, "offsets": offsets, "source_offsets": sources}
+    placed = {**answer, "offsets": offsets, "source_offsets": sources, "checks": []}
     length = len(target if "offsets" in answer else " ".join(tokens))
     for each in (*answer["spans"], *answer.get("checks", ())):
         SEVERITIES.index(each.get("severity", SEVERITIES[0]))
@@ -72,9 +67,4 @@ def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
             raise ValueError(f"a span from {each['start']} to {each['end']} of {length} characters")
     if "offsets" not in answer:
         placed["spans"] = join_bad_words(target, offsets, tags, bad)
-        if answer.get("checks"):
-            languages = segment.source_language, segment.target_language
-            omits = bool(segment.may_omit_number)
-            found = check(source, target, *languages, may_omit_number=omits)
-            placed["checks"] = [each._asdict() for each in found]
     return placed

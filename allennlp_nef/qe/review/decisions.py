@@ -8,6 +8,7 @@ a rejected segment has no marks. All other lines are training data in the error 
 `allennlp_nef.qe.spans`).
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def _decision_of(value: dict[str, Any]) -> TranslatedSentence:
 
 def _id_of(name: str) -> str:
     """Returns the name of a segment without its state."""
-    return name.replace(" (final)", "")
+    return re.sub(r" \((final|fuzzy)\)$", "", name)
 
 
 def names_of(bitexts: Sequence[Bitext]) -> list[str]:

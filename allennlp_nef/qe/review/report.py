@@ -80,6 +80,8 @@ def item_of(segment: TranslatedSentence, answer: Answer, labels: Sequence[str]) 
     item: dict[str, Any] = {"name": segment.name, "source": source, "target": target}
     if segment.document:
         item["document"] = segment.document
+    for name, codes in zip(("source_codes", "target_codes"), segment.codes or ()):
+        item |= {name: [[code.start, code.shown] for code in codes]} if codes else {}
     if is_reviewed(segment):
         item["reviewed"] = {"decision": segment.decision, "note": segment.note}
     if "error" in answer:

@@ -268,6 +268,27 @@ class TestColumns:
         options.pop("comment_prefix")
         assert error_line(ConllTagsReader(**options), path, GERMEVAL) == 2
 
+    def test_hipe_2022_is_read_by_options(self, path):
+        rows = [
+            "TOKEN\tNE-COARSE-LIT\tMISC",
+            "# document 1",
+            "Oslo\tB-loc\tNoSpaceAfter|EndOfSentence",
+        ]
+        rows += [
+            "#\tO\tEndOfSentences",
+            "Oui\tO\t_",
+            "# document 2",
+            "Non\tO\tEndOfSentence",
+            "Eh\tO\t_",
+        ]
+        options = {"tag_column": 1, "comment_prefix": ["# ", "TOKEN\t"]}
+        reader = ConllTagsReader(**options, sentence_end="EndOfSentence")
+        instances = read(reader, path, "\n".join(rows) + "\n")
+        assert [words_of(each) for each in instances] == [["Oslo"], ["#", "Oui"], ["Non"], ["Eh"]]
+        assert labels_of(instances[0]) == ["B-loc"]
+        (whole,) = read(ConllTagsReader(**options), path, "\n".join(rows))
+        assert len(words_of(whole)) == 5
+
 
 class TestWriter:
     @pytest.mark.parametrize(
