@@ -3,18 +3,18 @@
     python recipes/prepare_models.py qe-multilingual --data FOLDER
     python recipes/prepare_models.py ner-multilingual --data FOLDER --run runs/models/ner-multilingual --check
 
-FOLDER has the data:
+FOLDER has the data; `allennlp-nef models NAME` has their sources and the commands that make them:
 
     qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with train.*, dev.* and test20.*;
-                       wmt22-en-cs/, -en-ja/, -km-en/ and -ps-en/ with dev.*, four more pairs of MLQE-PE; errors/1/ and
-                       errors/2/, the output of synthetic_errors.py (`allennlp-nef models` has the commands)
-    ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-train.iob2 and so on, with the sets dev and test
-    pos-multilingual   treebanks of Universal Dependencies: first/*.conllu, train/*.conllu, dev/*.conllu, test/*.conllu
-                       and zero-shot/*.conllu; `allennlp-nef models pos-multilingual` lists them
+                       critical-errors/en-cs.dev.tsv and so on; mixture/, with mt/, critical/, errors/ and wmt22/
+    ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-train.iob2 and so on, with the sets dev and test;
+                       typed/*.iob2, the output of tagging_data.py
+    pos-multilingual   treebanks of Universal Dependencies: dev/*.conllu, test/*.conllu and zero-shot/*.conllu;
+                       typed/*.conllu, the output of tagging_data.py
 
-On one thread, qe-multilingual takes five hours, the others take one. A model is scored on test sets as it comes with
-the package. Finished rounds are not repeated. `--check` compares the scores with those in the package and does not
-change the package.
+With one thread, each model takes an hour or two on a CPU with matrix operations in bfloat16. A model is scored on test
+sets as it comes with the package. Finished rounds are not repeated. `--check` compares the scores with those in the
+package and does not change the package.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -32,21 +33,21 @@ import torch
 from allennlp.commands.evaluate import evaluate_from_archive
 
 import allennlp_nef
-from allennlp_nef.archives import unpack
+from allennlp_nef.archives import checked_archive, unpack
 from allennlp_nef.cli.calibrate import calibrate
+from allennlp_nef.qe.answers import ESTIMATES
 from allennlp_nef.resources import trained_models
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ["en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en"]
 WMT22 = ["en-cs", "en-ja", "km-en", "ps-en"]
+CRITICAL_PAIRS = ["en-cs", "en-de", "en-ja", "en-zh"]
 ENTITY_SETS = ["da_ddt", "hr_set", "pt_bosque", "sk_snk", "sr_set", "sv_talbanken", "zh_gsd"]
 ENTITY_COLUMNS = {"word_column": 1, "tag_column": 2, "comment_prefix": "# "}
 TREEBANKS = [
-    "Arabic-PUD",
     "Chinese-GSDSimp",
     "English-EWT",
     "Finnish-TDT",
-    "French-Sequoia",
     "German-GSD",
     "Japanese-GSD",
     "Russian-GSD",
@@ -60,10 +61,11 @@ UNSEEN_TREEBANKS = [
     "Vietnamese-VTB",
     "Welsh-CCG",
 ]
-# At most a third of the intact translations of DEMETR have a word with this probability of BAD.
-QE_THRESHOLD = 0.35
-ADAPTERS = r"(down|up)\.weight"
-ADAPTERS_AND_HEADS = f"{ADAPTERS}|tag_head|sentence_score"
+ADAPTERS = "(down|up)$"
+# Batches of 32 sentences, and matrix products in bfloat16.
+FAST = {"data_loader.batch_sampler.batch_size": 32}
+EMBEDDER = "model.text_field_embedder.token_embedders.transformer"
+RANK = 16  # of the adapters in the configs
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
 
@@ -75,8 +77,8 @@ class Round(NamedTuple):
     """What it changes in the config, in addition to the recipe."""
     kept_weights: str | None = None
     """A regular expression: the weights of the previous round with which this one starts."""
-    share: float = 1.0
-    """The share of its weights in the result; the others are those of the previous round."""
+    start: str | None = None
+    """The model of this package with whose weights it starts, in place of those of the previous round."""
 
 
 class Recipe(NamedTuple):
@@ -97,10 +99,13 @@ RECIPES = {
     "qe-multilingual": Recipe(
         {
             "train_data_path": [f"mlqe-pe-{pair}/train" for pair in PAIRS],
-            "validation_data_path": [f"mlqe-pe-{pair}/dev" for pair in PAIRS],
+            "validation_data_path": [
+                *(f"mlqe-pe-{pair}/dev" for pair in PAIRS),
+                *(f"critical-errors/{pair}.dev.tsv" for pair in CRITICAL_PAIRS),
+            ],
         },
         [
-            # An epoch without aligned source words, another one with them, and two of synthetic errors.
+            # Two epochs of tags and HTER, the first one without aligned source words, then everything in one mixture.
             Round(
                 {
                     "model.pair_embedder.aligned_source": False,
@@ -110,21 +115,25 @@ RECIPES = {
             ),
             Round({"trainer.optimizer.lr": 5e-4}, ADAPTERS),
             Round(
-                {"train_data_path": "errors/1/**/*.jsonl", "trainer.optimizer.lr": 8e-4},
-                ADAPTERS_AND_HEADS,
-                share=0.75,
-            ),
-            Round(
                 {
-                    "train_data_path": ["errors/2/**/*.jsonl", *(f"wmt22-{p}/dev" for p in WMT22)],
+                    **FAST,
+                    "train_data_path": [
+                        *(f"mixture/mt/{pair}" for pair in PAIRS),
+                        "mixture/critical/*.tsv",
+                        "mixture/errors/*.jsonl",
+                        *(f"mixture/wmt22/{pair}" for pair in WMT22),
+                    ],
+                    "model.pair_embedder.precision": "bfloat16",
+                    "model.pair_embedder.lora_rank": 24,
+                    "model.pair_embedder.lora_alpha": 48.0,
+                    "model.sentence_heads": {name: {} for name in ESTIMATES},
                     "trainer.optimizer.lr": 8e-4,
                 },
-                ADAPTERS_AND_HEADS,
-                share=0.5,
+                f"{ADAPTERS}|tag_head|sentence_heads.hter",
             ),
         ],
         {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
-        {"MCC": "mcc", "Pearson": "hter_pearson"},
+        {"MCC": "mcc", "HTER": "hter_pearson", "quality": "quality_pearson"},
         {
             "task": "quality estimation",
             "languages": [
@@ -132,7 +141,7 @@ RECIPES = {
                 *["fr", "he", "hi", "hu", "id", "it", "ja", "km", "ko", "nb", "ne", "nl"],
                 *["pl", "ps", "pt", "ro", "ru", "si", "sv", "ta", "th", "tr", "uk", "vi", "zh"],
             ],
-            "data": "MLQE-PE, Tatoeba",
+            "data": "MLQE-PE, WMT21, Tatoeba",
             "split": "test20",
             "license": "CC-BY-2.0",
         },
@@ -150,24 +159,33 @@ RECIPES = {
                 for key, value in ENTITY_COLUMNS.items()
             },
         },
-        [Round()],
+        [
+            Round(),
+            Round(
+                {**FAST, "train_data_path": "typed/*.iob2", f"{EMBEDDER}.precision": "bfloat16"},
+                f"{ADAPTERS}|decoder",
+            ),
+        ],
         {name: f"{name}-ud-test.iob2" for name in ENTITY_SETS},
         {"F1": "f1-overall"},
         {
             "task": "named entities",
-            "languages": ["da", "en", "hr", "pt", "sk", "sr", "sv", "zh"],
-            "data": "Universal NER v1",
+            "languages": [
+                *["da", "de", "en", "et", "fi", "he", "hr", "hu", "id", "ja", "kk", "ko"],
+                *["lv", "nb", "ne", "nn", "pt", "ru", "sk", "sr", "sv", "zh"],
+            ],
+            "data": "Universal NER v1 and 18 others",
             "split": "test",
             "license": "CC-BY-SA-4.0",
         },
     ),
     "pos-multilingual": Recipe(
-        {"train_data_path": "train/*.conllu", "validation_data_path": "dev/*.conllu"},
-        [  # the second round draws from more sentences of each treebank
-            Round({"train_data_path": "first/*.conllu"}),
+        {"train_data_path": "typed/*.conllu", "validation_data_path": "dev/*.conllu"},
+        [
             Round(
-                {"trainer.optimizer.lr": 7e-4, "data_loader.batches_per_epoch": 1400},
-                f"{ADAPTERS}|decoder|tag_head",
+                {**FAST, f"{EMBEDDER}.precision": "bfloat16"},
+                f"{ADAPTERS}|decoder",
+                start="ner-multilingual",
             ),
         ],
         {
@@ -178,9 +196,71 @@ RECIPES = {
         {
             "task": "parts of speech",
             "languages": [
-                *["ar", "ca", "cs", "da", "de", "en", "es", "fa", "fi", "fr", "ga", "he"],
-                *["hi", "hr", "hy", "id", "it", "ja", "ka", "ko", "lt", "lv", "nl", "no"],
-                *["pl", "pt", "ro", "ru", "sk", "sl", "sv", "ta", "th", "tr", "wo", "zh"],
+                *[
+                    "az",
+                    "be",
+                    "bho",
+                    "bn",
+                    "cs",
+                    "da",
+                    "de",
+                    "en",
+                    "es",
+                    "fa",
+                    "fi",
+                    "fo",
+                    "fr",
+                    "ga",
+                ],
+                *[
+                    "gd",
+                    "he",
+                    "hr",
+                    "hy",
+                    "id",
+                    "is",
+                    "it",
+                    "ja",
+                    "ka",
+                    "kk",
+                    "ko",
+                    "ky",
+                    "la",
+                    "lt",
+                ],
+                *[
+                    "lv",
+                    "mk",
+                    "mr",
+                    "mt",
+                    "nb",
+                    "nl",
+                    "nn",
+                    "pcm",
+                    "pl",
+                    "pt",
+                    "ro",
+                    "ru",
+                    "sa",
+                    "sd",
+                ],
+                *[
+                    "sk",
+                    "sl",
+                    "sq",
+                    "sr",
+                    "sv",
+                    "ta",
+                    "te",
+                    "th",
+                    "tr",
+                    "tt",
+                    "ug",
+                    "uz",
+                    "wo",
+                    "yue",
+                ],
+                "zh",
             ],
             "data": "Universal Dependencies",
             "split": "test",
@@ -197,48 +277,49 @@ def train(name: str, folder: Path, run: Path) -> Path:
     """
     recipe = RECIPES[name]
     config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"
-    archive = previous = Path()
+    previous = ""
     for number, each in enumerate(recipe.rounds, 1):
         directory = run if number == len(recipe.rounds) else run.with_name(f"{run.name}-{number}")
-        archive, previous = directory / "model.tar.gz", archive
-        options = {**recipe.options, **each.options}
-        if each.kept_weights is not None:
-            weights = {"type": "trained_model", "archive": str(previous)}
-            options["model.initializer"] = {"regexes": [[each.kept_weights, weights]]}
-        command = [sys.executable, "-m", "allennlp_nef", "train", str(config), "-s", str(directory)]
+        archive = directory / "model.tar.gz"
         if not archive.exists():
-            subprocess.run([*command, "-o", json.dumps(options)], check=True, cwd=folder)
-        if each.share < 1:
-            trained, archive = archive, directory / "interpolated.tar.gz"
-            interpolated(previous, trained, each.share, archive)
+            options = {**recipe.options, **each.options}
+            if each.kept_weights is not None:
+                weights = Path(f"{directory}.th")
+                weights.parent.mkdir(parents=True, exist_ok=True)
+                rank = options.get("model.pair_embedder.lora_rank", RANK)
+                torch.save(weights_of(each.start or previous, rank), weights)
+                source = {"type": "pretrained", "weights_file_path": str(weights)}
+                options["model.initializer"] = {"regexes": [[each.kept_weights, source]]}
+            command = [sys.executable, "-m", "allennlp_nef", "train", str(config)]
+            command += ["-s", str(directory), "-o", json.dumps(options)]
+            subprocess.run(command, check=True, cwd=folder)
+        previous = str(archive)
     return archive
+
+
+def weights_of(archive: str, rank: int) -> dict[str, torch.Tensor]:
+    """Returns the weights of an archive or of a model of this package, with adapters of at least this rank.
+
+    New rows of A are random, and new columns of B are 0, so that the adapters compute the same.
+    """
+    with checked_archive(archive) as folder:
+        weights = torch.load(Path(folder) / "weights.th", map_location="cpu", weights_only=True)
+    torch.manual_seed(1)
+    for name, weight in weights.items():
+        if name.endswith(".down"):
+            bound = weight.size(1) ** -0.5
+            new = torch.empty(max(0, rank - len(weight)), weight.size(1)).uniform_(-bound, bound)
+            weights[name] = torch.cat([weight.float(), new])
+        elif name.endswith(".up"):
+            new = torch.zeros(len(weight), max(0, rank - weight.size(1)))
+            weights[name] = torch.cat([weight.float(), new], 1)
+    return weights
 
 
 def reader_options(name: str) -> dict[str, Any]:
     """The options of the dataset readers with which a model is trained and scored."""
     options = RECIPES[name].options.items()
     return {key: value for key, value in options if "dataset_reader." in key}
-
-
-def interpolated(first: Path, second: Path, share: float, output: Path) -> None:
-    """Copies the second archive with `share` of its weights and the rest of the first one's (Wortsman et al., "Robust
-    fine-tuning of zero-shot models", CVPR 2022).
-    """
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
-        unpack(str(first), other)
-        unpack(str(second), folder)
-        start, end = (
-            torch.load(Path(each) / "weights.th", map_location="cpu", weights_only=True)
-            for each in (other, folder)
-        )
-        weights = {
-            name: torch.lerp(start[name].float(), value.float(), share)
-            if value.is_floating_point()
-            else value
-            for name, value in end.items()
-        }
-        torch.save(weights, Path(folder) / "weights.th")
-        pack(folder, output)
 
 
 def pack(folder: str, output: Path) -> None:
@@ -256,7 +337,9 @@ def packaged(name: str, archive: Path, output: Path, changes: dict[str, Any] | N
         unpack(str(archive), folder)
         config_file = Path(folder) / "config.json"
         config = json.loads(config_file.read_text("utf-8"))
-        config["model"].pop("initializer", None)  # refers to another archive
+        config["model"].pop("initializer", None)  # refers to other weights
+        for part in parts_of(config["model"]):
+            part.pop("precision", None)  # bfloat16 is slow on other CPUs
         config["model"].update(changes or {})
         for key in reader_options(name):
             reader, _, option = key.partition(".")
@@ -270,6 +353,14 @@ def packaged(name: str, archive: Path, output: Path, changes: dict[str, Any] | N
         }
         torch.save(halves, file)
         pack(folder, output)
+
+
+def parts_of(config: Any) -> Iterator[dict[str, Any]]:
+    """Yields all objects in a config."""
+    if isinstance(config, dict):
+        yield config
+    for each in config.values() if isinstance(config, dict) else ():
+        yield from parts_of(each)
 
 
 def scores_of(name: str, archive: Path, folder: Path) -> dict[str, dict[str, float]]:
@@ -318,7 +409,7 @@ def main() -> None:
     if args.name == "qe-multilingual":
         dev = [str(folder / path) for path in RECIPES[args.name].options["validation_data_path"]]
         calibrate(str(full), dev, output=str(run / "calibrated.tar.gz"))
-        full, changes = run / "calibrated.tar.gz", {"threshold": QE_THRESHOLD}
+        full = run / "calibrated.tar.gz"
     packaged(args.name, full, archive, changes)
     scores = scores_of(args.name, archive, folder)
     print(json.dumps({"bytes": archive.stat().st_size, **scores}, indent=2))

@@ -17,6 +17,8 @@ from allennlp_nef.cli.outputs import (
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path
 
+_FITTED = ("temperature", "threshold")
+
 DETAILS = """
 On labeled data (DEV; by default the config's validation data), finds the temperature that makes the probability of BAD
 match the frequency of BAD, and the threshold on this probability with the highest MCC or F1-MULT. Writes a copy of the
@@ -27,7 +29,8 @@ archive with both values in its config; predict, evaluate and serve then use the
 
 Prints the scores on DEV before and after. The cross-fitted scores estimate performance on similar new data: two fits,
 each on half of the sentences and scored on the other half, then averaged. ECE is the expected calibration error of the
-probability of BAD.
+probability of BAD. For a model that predicts critical errors, DEV also needs judgments of them (a pattern that matches
+both kinds of files, or a list in the config), and the temperature and threshold of that probability are fitted, too.
 """
 
 
@@ -74,6 +77,7 @@ def calibrate(
     from allennlp.common.file_utils import cached_path
 
     from allennlp_nef.archives import copy_archive, load_archive_safely
+    from allennlp_nef.qe.answers import CRITICAL
     from allennlp_nef.qe.calibration import calibrate_model
     from allennlp_nef.qe.model import WordQeTagger
     from allennlp_nef.qe.predictor import WordQePredictor
@@ -94,7 +98,11 @@ def calibrate(
         reader: Any = loaded.validation_dataset_reader
         predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
         calibration = calibrate_model(predictor, data, maximize)
-        options = {"temperature": calibration.temperature, "threshold": calibration.threshold}
+        options: dict[str, Any] = {name: getattr(calibration, name) for name in _FITTED}
+        if calibration.critical is not None:
+            fitted = {name: calibration.critical[name] for name in _FITTED}
+            heads = dict(config["model"]["sentence_heads"])
+            options["sentence_heads"] = {**heads, CRITICAL: {**heads[CRITICAL], **fitted}}
         copy_archive(path, draft, {**config["model"], **options})
     return {"archive": archive, "data": data, "output": output, **vars(calibration)}
 
@@ -112,9 +120,18 @@ def as_text(results: Mapping[str, Any]) -> str:
         }
         for name in ("before", "after", "cross_fitted")
     ]
+    critical, report = results["critical"], ""
+    if critical is not None:
+        row = {"AUC": critical["auc"], "MCC": critical["mcc"], "ECE": critical["ece"]}
+        report = (
+            f"\n\n{critical['sentences']} sentences judged for critical errors (percentages)\n\n"
+            f"{table_text([{**row, 'ECE before': critical['ece_before']}])}\n\n"
+            f"temperature: {critical['temperature']:.4f}\n"
+            f"threshold: {critical['threshold']:.4f}, for the highest MCC"
+        )
     return (
         f"{results['num_sentences']} sentences, {results['num_words']} words (percentages)\n\n"
         f"{table_text(rows)}\n\n"
         f"temperature: {results['temperature']:.4f}\n"
-        f"threshold: {results['threshold']:.4f}, for the highest {results['objective']}"
+        f"threshold: {results['threshold']:.4f}, for the highest {results['objective']}{report}"
     )

@@ -23,7 +23,7 @@ from allennlp_nef.cli.arguments import (
 from allennlp_nef.cli.outputs import check_outputs, is_stdout, table_text, writing
 from allennlp_nef.errors import UserError
 from allennlp_nef.pretrained import multilingual_e5
-from allennlp_nef.qe.answers import REQUIRED, findings_of
+from allennlp_nef.qe.answers import ESTIMATES, REQUIRED, findings_of
 from allennlp_nef.qe.bitext.languages import base_language
 from allennlp_nef.qe.bitext.reading import read_bitexts, writer_of
 from allennlp_nef.qe.bitext.segments import Answer, Bitext
@@ -45,6 +45,7 @@ _FILES: list[tuple[str, str, Callable[[Any], str]]] = [
     ("file", "file", str),
     *((name, name, str) for name in ("sentences", "scored", "words")),
     ("flagged", "flagged_words", str),
+    ("critical", "critical_sentences", lambda value: "-" if value is None else str(value)),
     ("HTER", "mean_hter", _score),
     ("BAD share", "mean_expected_bad_share", _score),
     ("with findings", "sentences_with_findings", str),
@@ -99,6 +100,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_threshold(parser)
     add("--no-checks", action="store_false", dest="checks", help="skip the rule-based checks")
+    add(
+        "--order-by",
+        choices=ESTIMATES,
+        help="order of the report (default = critical_error_probability, or what the model predicts instead)",
+    )
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
@@ -125,6 +131,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         for noun, total in (("segment", figures["scored"]), ("word", figures["words"])):
             flagged = figures["flagged_sentences" if noun == "segment" else "flagged_words"]
             yield f"{flagged} of {_number(total, noun)} flagged ({100 * flagged / max(total, 1):.3g}%)"
+        if figures["critical_sentences"] is not None:
+            number = _number(figures["critical_sentences"], "segment")
+            yield f"{number} with a probable critical error"
     if args.checks and (args.archive or args.answers):
         kinds = [f"{kind} {count}" for kind in CHECKS if (count := figures[f"{kind}_findings"])]
         counts = f" ({', '.join(kinds)})" if kinds else ""
@@ -153,6 +162,7 @@ def review(
     checks: bool = True,
     overrides: str | dict[str, Any] = "",
     threshold: float | str | None = None,
+    order_by: str | None = None,
     title: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
@@ -191,8 +201,9 @@ def review(
         raise UserError(f"{options} are for a model: expected --archive")
     if not has_scores and not checks:
         raise UserError("--no-checks: expected --archive or --answers")
-    if title is not None and output is None:
-        raise UserError("--title: expected --output")
+    for option, value in (("title", title), ("order-by", order_by)):
+        if value is not None and output is None:
+            raise UserError(f"--{option}: expected --output")
     bitexts = read_bitexts(inputs, source_language, target_language, skip_final, skip_fuzzy)
     segments = [segment for bitext in bitexts for segment in bitext.segments]
     for bitext in bitexts:
@@ -235,7 +246,10 @@ def review(
             raise UserError(f"{failed[0]} (no segment can be scored)")
         if page:
             heading = title or ", ".join(Path(bitext.path).name for bitext in bitexts)
-            text = report_page(heading, bitexts, kept, _name_of(archive) if archive else "")
+            if order_by and any(order_by not in each and "error" not in each for each in kept):
+                raise UserError(f"--order-by: the model does not predict {order_by}")
+            model_name = _name_of(archive) if archive else ""
+            text = report_page(heading, bitexts, kept, model_name, order_by)
             page.write_text(text, encoding="utf-8", errors="backslashreplace")
     if failed:
         message = "%d of %d segments have no score, the first one at %s"

@@ -216,7 +216,18 @@ def findings_of(pair: TranslatedSentence, language_pair: str | None = None) -> l
     return [finding._asdict() for finding in findings]
 
 
-def risk_of(answer: Mapping[str, Any]) -> float:
+def hter_of(answer: Mapping[str, Any]) -> float:
     """Returns the predicted HTER of an answer, or the expected share of BAD words if the model does not predict it."""
-    risk: float = answer.get("hter", answer["expected_bad_share"])
-    return risk
+    hter: float = answer.get("hter", answer["expected_bad_share"])
+    return hter
+
+
+def risk_of(answer: Mapping[str, Any], order_by: str | None = None) -> float:
+    """Returns how urgently a translation should be reviewed, from 0 to 1.
+
+    `order_by` is one of the `ESTIMATES`. By default, it is the probability of a critical error, or `hter_of` if the
+    model does not predict it. Raises a `KeyError` if the answer lacks the estimate.
+    """
+    if order_by is None:
+        return float(answer.get(CRITICAL, hter_of(answer)))
+    return 1 - answer[order_by] / 100 if order_by == "quality" else float(answer[order_by])

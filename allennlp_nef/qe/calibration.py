@@ -13,12 +13,13 @@ from allennlp.data import Instance
 from allennlp_nef.data.fields import UNSEEN
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.predictors.base import Item
-from allennlp_nef.qe.answers import bad_probabilities
+from allennlp_nef.qe.answers import CRITICAL, bad_probabilities
 from allennlp_nef.qe.layouts import BAD, OK
 from allennlp_nef.qe.predictor import WordQePredictor
 from allennlp_nef.qe.scores import (
     best_threshold,
     calibration_bins,
+    detection_scores,
     expected_calibration_error,
     word_qe_scores,
 )
@@ -58,6 +59,9 @@ class Calibration:
     after: dict[str, float]
     cross_fitted: dict[str, float]
     """The mean of two fits, each on half of the sentences and scored on the other half: an estimate for new data."""
+    critical: dict[str, float] | None = None
+    """The `temperature` and `threshold` of the probability of critical errors; the number of judged `sentences`; and
+    the `detection_scores`, with these and `ece_before`. None if the model does not predict it."""
 
 
 def with_temperature(probabilities: numpy.ndarray, temperature: float) -> numpy.ndarray:
@@ -152,17 +156,54 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
 
     # Raises
 
-    `DataFormatError`: data without gold tags, or with too few BAD or OK words.
+    `DataFormatError`: data without gold tags, or with too few BAD or OK words; for a model that predicts critical
+    errors, data without judgments of them.
     """
     model = predictor._model
-    words = labeled_words(predictor, predictor._dataset_reader.read(data))
+    instances = list(predictor._dataset_reader.read(data))
+    words = labeled_words(predictor, instances)
     for half in (words.half(0), words.half(1)):
         is_bad = half.gold != words.labels.index(OK)
         if is_bad.all() or not is_bad.any():
             raise DataFormatError(
                 f"{data}: expected gold tags, both {OK} and {BAD} in each half of the sentences"
             )
-    return calibrate(words, objective, (model.temperature, model.threshold_or_default))
+    result = calibrate(words, objective, (model.temperature, model.threshold_or_default))
+    if CRITICAL in model.sentence_heads:
+        items = [item for item in map(Item, instances) if item.record.critical is not None]
+        result.critical = fit_critical(predictor, items, data)
+    return result
+
+
+def fit_critical(predictor: WordQePredictor, items: list[Item], data: Any) -> dict[str, float]:
+    """Fits the temperature and threshold of the probability of critical errors; see `Calibration.critical`.
+
+    Raises a `DataFormatError` unless there are judgments with and without a critical error.
+    """
+    head = predictor._model.sentence_heads[CRITICAL]
+    happened = numpy.array([item.record.critical >= 0.5 for item in items], dtype=bool)
+    if not happened.any() or happened.all():
+        raise DataFormatError(
+            f"{data}: expected judgments of critical errors, with and without one, for the model's {CRITICAL}, got "
+            f"{happened.sum()} of {len(happened)} sentences with one"
+        )
+    old, head.temperature = head.temperature, 1.0
+    try:
+        predictor.run(items)
+    finally:
+        head.temperature = old
+    yes = numpy.array([item.output[CRITICAL] for item in items], dtype=float)
+    table = numpy.stack([1 - yes, yes], -1).clip(1e-6, 1 - 1e-6)
+    temperature = fit_temperature(table, happened.astype(int))
+    before, after = (with_temperature(table, each)[:, 1] for each in (old, temperature))
+    threshold = best_threshold(after, happened)[0]
+    return {
+        "temperature": temperature,
+        "threshold": threshold,
+        "sentences": len(items),
+        "ece_before": expected_calibration_error(calibration_bins(before, happened)),
+        **detection_scores(after, happened, threshold),
+    }
 
 
 def labeled_words(predictor: WordQePredictor, instances: Iterable[Instance]) -> LabeledWords:

@@ -13,6 +13,7 @@ from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, bad_ids_of
 from allennlp_nef.qe.scores import (
     best_threshold,
     calibration_bins,
+    detection_scores,
     expected_calibration_error,
     expected_threshold,
     word_qe_scores,
@@ -27,6 +28,27 @@ def ok_index(vocab: Vocabulary, label_namespace: str) -> int:
             f"expected the labels {OK}, {BAD} or {SEVERITIES}, got {[*labels]}"
         )
     return labels.get(OK, UNSEEN)
+
+
+class DetectionScores(CollectingMetric):
+    """`auc`, `mcc` and `ece` of the probabilities of critical errors; see `detection_scores`. A translation has such an
+    error if at least half of the annotators found one.
+
+    # Parameters
+
+    threshold : `float`
+    """
+
+    def __init__(self, threshold: float) -> None:
+        super().__init__()
+        self.threshold = threshold
+
+    def __call__(self, predicted: torch.Tensor, gold: torch.Tensor) -> None:  # type: ignore[override]
+        """Adds a batch: (batch,) each."""
+        self.add(predicted, gold)
+
+    def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
+        return detection_scores(predicted, gold >= 0.5, self.threshold)
 
 
 @Metric.register("word_qe")

@@ -23,7 +23,7 @@ from allennlp_nef.nn.util import zero_padding
 from allennlp_nef.options import check_numbers
 from allennlp_nef.qe.answers import CRITICAL, ESTIMATES, tag_ids
 from allennlp_nef.qe.layouts import OK, bad_ids_of, is_word_qe
-from allennlp_nef.qe.metrics import BadProbabilityMetric, WordQe
+from allennlp_nef.qe.metrics import BadProbabilityMetric, DetectionScores, WordQe
 from allennlp_nef.qe.pair_embedders import PairEmbedder
 
 # The share of BAD words is clamped to [MIN_SHARE, 1 - MIN_SHARE] before its logit is taken.
@@ -114,7 +114,8 @@ class WordQeTagger(NefTagger):
     encoder, decoder, tag_head, dropout, metrics, label_namespace, initializer, regularizer
         See `NefTagger`. `calibration` and `best_threshold_word_qe` are called with probabilities, `sentence_scores`
         with the scores of sentences, all in evaluation only. The result names of `sentence_scores` begin with the name
-        of the head, or with `expected_bad_share_` for a model without the head `hter`.
+        of the head (critical errors also have `auc`, `mcc` and `ece`), or with `expected_bad_share_` for a model
+        without the head `hter`.
     sentence_heads : `dict[str, SentenceHead]`, optional (default = `None`)
         Estimates of a sentence, which are learned together with the tags from the sentences whose gold score is known:
         "hter", or another score from 0 (perfect) to 1; "quality", the human judgment; and "critical_error_probability".
@@ -127,6 +128,7 @@ class WordQeTagger(NefTagger):
     """
 
     default_predictor = "word_qe"
+    sentence_heads: Any
     parts: ClassVar[dict[str, type]] = {
         "pair_embedder": PairEmbedder,
         "encoder": Seq2SeqEncoder,
@@ -174,14 +176,17 @@ class WordQeTagger(NefTagger):
                 f"sentence_heads: expected some of {', '.join(ESTIMATES)}, got {', '.join(unknown)}"
             )
         dim = (decoder or encoder).get_output_dim()
-        self.sentence_heads: Any = torch.nn.ModuleDict(
+        self.sentence_heads = torch.nn.ModuleDict(
             {name: head.construct(input_dim=dim) for name, head in (sentence_heads or {}).items()}
         )
         kinds = [m for m in self.metrics if isinstance(m, SentenceScores)]
         names = (
             self.sentence_heads if "hter" in self.sentence_heads else ["hter", *self.sentence_heads]
         )
-        self.score_metrics = {name: deepcopy(kinds) for name in names}
+        self.score_metrics: dict[str, list[Any]] = {name: deepcopy(kinds) for name in names}
+        if kinds and CRITICAL in self.sentence_heads:
+            of_head = DetectionScores(self.sentence_heads[CRITICAL].threshold)
+            self.score_metrics[CRITICAL].append(of_head)
         self.bad_metrics = [m for m in self.metrics if isinstance(m, WordQe | BadProbabilityMetric)]
         others = {*kinds, *self.bad_metrics}
         self.metrics = [m for m in self.metrics if m not in others]

@@ -117,6 +117,26 @@ def expected_threshold(probabilities: numpy.ndarray) -> float:
     return best_threshold(probabilities, probabilities)[0]
 
 
+def detection_scores(
+    probabilities: numpy.ndarray, happened: numpy.ndarray, threshold: float
+) -> dict[str, float]:
+    """Returns `auc`, the area under the ROC curve; `mcc` at a threshold; and `ece`: see `expected_calibration_error`.
+
+    `auc` is 0.5, and `mcc` is 0, if all events happened or none. Arrays are (sentences,).
+    """
+    from scipy.stats import rankdata
+
+    number = happened.sum()
+    ranks = rankdata(probabilities)[happened].sum() - number * (number + 1) / 2
+    pairs = number * (len(happened) - number)
+    counts = numpy.bincount(2 * ~happened + ~(probabilities >= threshold), minlength=4)
+    return {
+        "auc": float(ranks / pairs) if pairs else 0.5,
+        "mcc": float(word_qe_scores(counts)["mcc"]),
+        "ece": expected_calibration_error(calibration_bins(probabilities, happened)),
+    }
+
+
 def calibration_bins(probabilities: numpy.ndarray, happened: numpy.ndarray, bins: int = 15) -> Bins:
     """Returns, for bins of equal width: the sum of the probabilities, the number of events, and the number of words."""
     places = numpy.minimum((probabilities * bins).astype(int), bins - 1)

@@ -53,8 +53,8 @@ def test_a_report_and_a_table_have_what_the_predictor_answers(tsv, archive, tmp_
     assert content["title"] == "a.tsv" and "a.tsv:3" in caplog.text
     rows = [line.split("\t") for line in annotated.read_text("utf-8").splitlines()]
     for row, answer in zip(rows, answers):
-        assert float(row[3]) == pytest.approx(answer["expected_bad_share"], abs=1e-4)
-    assert rows[2][2:] == [""] * 9
+        assert float(row[5]) == pytest.approx(answer["expected_bad_share"], abs=1e-4)
+    assert rows[2][2:] == [""] * 11
 
 
 def test_answers_in_a_file_give_the_same_report(tsv, archive, write_text, tmp_path):
@@ -313,7 +313,7 @@ def test_decisions_return_to_the_file_and_to_a_new_report(
     assert lines == ["3 decisions, 1 outdated: line 2", f"wrote {annotated}"]
     rows = [line.split("\t")[2:] for line in annotated.read_text("utf-8").splitlines()]
     assert rows[0] == ["", "", "5", "9", "major", "", "", "reject", "wrong animal"]
-    assert rows[1] == [""] * 9 and rows[2][-2:] == ["reject", ""]
+    assert rows[1] == [""] * 11 and rows[2][-2:] == ["reject", ""]
     command(tsv, "--archive", archive, "--decisions", decisions, "--output", report)
     first, second, third = content_of(report.read_text("utf-8"))["sentences"]
     labels = [first["reviewed"]["tags"].get(str(j), tag) for j, tag in enumerate(first["tags"])]

@@ -154,4 +154,6 @@ def _assert_close(value, expected):
         for pair in zip(value, expected):
             _assert_close(*pair)
     else:
-        assert value == (pytest.approx(expected, abs=1e-5) if type(expected) is float else expected)
+        assert value == (
+            pytest.approx(expected, rel=1e-6, abs=1e-5) if type(expected) is float else expected
+        )

@@ -504,17 +504,20 @@ def test_branches_of_icu_messages_share_their_codes(read):
 
 
 class TestTables:
-    ADDED = "\thter\texpected_bad_share\tstart_ids\tend_ids\terrors\tprobabilities\tchecks\tdecision\treviewer_note\n"
+    ADDED = (
+        "\tcritical_error_probability\tquality\thter\texpected_bad_share\tstart_ids\tend_ids\terrors"
+        "\tprobabilities\tchecks\tdecision\treviewer_note\n"
+    )
 
     @pytest.mark.parametrize(
         "name, text, expected",
         [
             ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n',
-             'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\t\r\n\r\n"x\ty\t\t\t\t\t\t\t\t\t\n'),
+             'a b\tc d\t\t\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\t\r\n\r\n"x\ty\t\t\t\t\t\t\t\t\t\t\t\n'),
             ("a.tsv", "\ufeffid\tTarget\tsource\n1\tc d\ta b\n2\ty\tx",
-             f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\t\n"
-             "2\ty\tx\t\t\t\t\t\t\t\t\t\n"),
-            ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",,0.5000,2,3,major,0.9000,,,\nx,y,,,,,,,,,\n'),
+             f"\ufeffid\tTarget\tsource{ADDED}1\tc d\ta b\t\t\t\t0.5000\t2\t3\tmajor\t0.9000\t\t\t\n"
+             "2\ty\tx\t\t\t\t\t\t\t\t\t\t\t\n"),
+            ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",,,,0.5000,2,3,major,0.9000,,,\nx,y,,,,,,,,,,,\n'),
         ],
     )  # fmt: skip
     def test_tables_come_back_with_columns(self, read, annotate, name, text, expected):
@@ -526,7 +529,7 @@ class TestTables:
     def test_a_sentence_without_errors_has_the_cells_of_wmt(self, read, annotate):
         bitext = read("a.tsv", "a\tb\n")
         got = annotate(bitext, answer(*bitext.segments))
-        assert got == b"a\tb\t\t0.5000\t-1\t-1\tno-error\t\t\t\t\n"
+        assert got == b"a\tb\t\t\t\t0.5000\t-1\t-1\tno-error\t\t\t\t\n"
 
     @pytest.mark.parametrize(
         "names",
@@ -631,7 +634,7 @@ def test_fields_of_json_lines_are_known_by_their_names(read, annotate, own):
     review(bitext.segments[0], "reject", "no")
     fields = json.loads(annotate(bitext, None))["allennlp_nef"]
     expected = {"hter": 0.25 if own == {"hter": 0.25} else None, "reviewer_note": "no"}
-    assert {name: fields[name] for name in expected} == expected and len(fields) == 9
+    assert {name: fields[name] for name in expected} == expected and len(fields) == 11
     scored = json.loads(annotate(bitext, answer(bitext.segments[0], "b")))
     sorted_again = json.dumps(scored, sort_keys=True)
     again = read("b.jsonl", sorted_again)
@@ -710,7 +713,8 @@ def test_scores_of_json_lines_are_an_object(read, annotate):
     assert bitext.segments[1].error == "no"
     lines = annotate(bitext, answer(bitext.segments[0], "d"), {"error": "no"}).decode().splitlines()
     first, second = map(json.loads, lines)
-    fields = {"hter": None, "expected_bad_share": 0.5, "start_ids": [2], "end_ids": [3]}
+    fields = dict.fromkeys(("critical_error_probability", "quality", "hter"))
+    fields |= {"expected_bad_share": 0.5, "start_ids": [2], "end_ids": [3]}
     fields |= {"errors": ["major"], "probabilities": [0.9], "checks": None}
     fields |= {"decision": None, "reviewer_note": None}
     assert first == {"source": ["a", "b"], "tokens": ["c", "d"], "id": 7, "allennlp_nef": fields}
@@ -819,7 +823,7 @@ def test_compressed_files(tmp_path, read, name, text):
 
 def test_other_formats_can_be_written_as_tables(tmp_path, read):
     bitext = read("a.xlf", trans_unit("<source>a\tb</source><target>c\nd</target>"))
-    for name, cells in (("b.tsv", "a b\tc d\t\t0.5"), ("b.csv.gz", 'a\tb,"c\nd",,0.5')):
+    for name, cells in (("b.tsv", "a b\tc d\t\t\t\t0.5"), ("b.csv.gz", 'a\tb,"c\nd",,,,0.5')):
         writer_of(bitext, name)(tmp_path / name, [answer(bitext.segments[0])])
         content = (tmp_path / name).read_bytes()
         text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()

@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.answers import CRITICAL
 from allennlp_nef.qe.calibration import (
     LabeledWords,
     bad_words,
@@ -124,6 +125,46 @@ def test_probabilities_of_a_model_are_those_before_its_calibration(name, data, m
     assert [len(words.gold[words.sentences == i]) for i in range(4)] == [
         len(pair[1].split()) + (name == "eos") for pair in PAIRS
     ]
+
+
+@pytest.fixture
+def judged(data, write_text):
+    """`judged(*rows)`: a data path of tagged sentences, and of one judged sentence for each row of judgments."""
+
+    def path(*rows):
+        lines = [
+            f"{i}\t{pair[0]}\t{pair[1]}\t{[*row]}\tERR"
+            for i, (pair, row) in enumerate(zip(PAIRS, rows))
+        ]
+        return [data(), write_text("judged.tsv", "\n".join(lines) + "\n")]
+
+    return path
+
+
+def test_the_probability_of_critical_errors_is_calibrated(judged, monkeypatch):
+    model, reader = train(heads=(CRITICAL,))
+    monkeypatch.setattr(reader, "sentence_scores", True)
+    head = model.sentence_heads[CRITICAL]
+    monkeypatch.setattr(head, "temperature", 3.0)
+    path = judged((0, 0, 0), (0, 0, 1), (1, 1, 3), (1, 1, 0))
+    fitted = calibrate_model(WordQePredictor(model, reader), path).critical
+    assert head.temperature == 3.0 and fitted["sentences"] == 4
+    assert 0 <= fitted["threshold"] <= 1 and fitted["mcc"] > 0
+    monkeypatch.setattr(head, "temperature", fitted["temperature"])
+    again = calibrate_model(WordQePredictor(model, reader), path).critical
+    assert (
+        again["ece_before"] == pytest.approx(again["ece"], abs=1e-4)
+        and again["auc"] == fitted["auc"]
+    )
+
+
+@pytest.mark.parametrize("rows", [(), ((0, 0, 1), (0, 0, 0)), ((1, 1, 1),)])
+def test_judgments_of_one_class_are_an_error(judged, monkeypatch, rows):
+    model, reader = train(heads=(CRITICAL,))
+    monkeypatch.setattr(reader, "sentence_scores", True)
+    path = judged(*rows) if rows else judged()[0]
+    with pytest.raises(DataFormatError, match=CRITICAL):
+        calibrate_model(WordQePredictor(model, reader), path)
 
 
 def test_data_without_gold_tags_are_an_error(data):

@@ -220,3 +220,23 @@ class TestCalibration:
         _, gold, table = words_of(batches)
         expected = self.slow_ece(1 - table[:, 1], gold != 1)
         assert metric.get_metric(reset=True) == pytest.approx({"ece": expected})
+
+
+class TestDetectionScores:
+    def test_auc_is_the_share_of_ordered_pairs(self):
+        rng = numpy.random.default_rng(0)
+        happened, probabilities = rng.random(60) < 0.4, rng.integers(0, 9, 60) / 8
+        pairs = [
+            (a > b) + (a == b) / 2
+            for a in probabilities[happened]
+            for b in probabilities[~happened]
+        ]
+        scores = detection_scores(probabilities, happened, 0.5)
+        assert scores["auc"] == pytest.approx(numpy.mean(pairs))
+        assert -1 < scores["mcc"] < 1
+
+    @pytest.mark.parametrize("happened", [[True, True], [False, False], []])
+    def test_one_class_has_no_order(self, happened):
+        happened = numpy.array(happened, dtype=bool)
+        scores = detection_scores(numpy.linspace(0, 1, len(happened)), happened, 0.5)
+        assert (scores["auc"], scores["mcc"]) == (0.5, 0)

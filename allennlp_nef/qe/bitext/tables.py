@@ -27,8 +27,10 @@ from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 logger = logging.getLogger(__name__)
 
+_SCORES = ("critical_error_probability", "quality", "hter", "expected_bad_share")
 ADDED = (
-    *("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities"),
+    *_SCORES,
+    *("start_ids", "end_ids", "errors", "probabilities"),
     *("checks", "decision", "reviewer_note"),
 )
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors. The
@@ -204,7 +206,7 @@ def _rows(path: str, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str], 
 
 def _is_annotated(cells: Sequence[str]) -> bool:
     """Returns whether the first row of a table without names has two columns followed by a review's columns."""
-    ours = r"[\d.]*\t[\d.]*\t[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t[^\t]*\t(accept|reject)?\t.*"
+    ours = r"([\d.]*\t){4}[\d -]*\t[\d -]*\t[a-z -]*\t[\d. ]*\t[^\t]*\t(accept|reject)?\t.*"
     return len(cells) == 2 + len(ADDED) and bool(re.fullmatch(ours, "\t".join(cells[2:])))
 
 
@@ -212,8 +214,8 @@ def _values(segment: TranslatedSentence, answer: Answer | None) -> dict[str, Any
     """Returns the known values of the columns in `ADDED`: lists of errors and findings, None in empty cells."""
     values: dict[str, Any] = {}
     if answer is not None:
-        values = dict.fromkeys(ADDED[:7]) | {"checks": answer.get("checks")}
-        values |= {name: round(answer[name], 4) for name in ADDED[:2] if name in answer}
+        values = dict.fromkeys(ADDED[:-3]) | {"checks": answer.get("checks")}
+        values |= {name: round(answer[name], 4) for name in _SCORES if name in answer}
     spans = errors_of(segment, answer)
     if spans is not None:
         values |= {

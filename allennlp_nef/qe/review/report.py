@@ -16,7 +16,11 @@ from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 
 def report_page(
-    title: str, bitexts: Sequence[Bitext], answers: Sequence[Answer], model: str = ""
+    title: str,
+    bitexts: Sequence[Bitext],
+    answers: Sequence[Answer],
+    model: str = "",
+    order_by: str | None = None,
 ) -> str:
     """
     Returns the report as a self-contained HTML page.
@@ -30,6 +34,8 @@ def report_page(
         `{"error": ...}` gives the reason.
     model : `str`, optional (default = `""`)
         The name of the model that produced the answers.
+    order_by : `str`, optional (default = `None`)
+        See `allennlp_nef.qe.answers.risk_of`.
     """
     scored = [answer for answer in answers if "error" not in answer]
     tags = {tag for answer in scored for tag in answer["tags"]}
@@ -44,7 +50,7 @@ def report_page(
     waiting = iter(answers)
     for number, bitext in enumerate(bitexts):
         for segment, answer in zip(bitext.segments, waiting):
-            item = item_of(segment, answer, labels) | ({"file": number} if number else {})
+            item = item_of(segment, answer, labels, order_by) | ({"file": number} if number else {})
             for name, code in shared.items():
                 own = getattr(segment, name) or getattr(bitext, name)
                 item |= {name: own} if own not in (None, code) else {}
@@ -74,7 +80,12 @@ def _urgency(item: Mapping[str, Any]) -> tuple[bool, bool, float]:
     return "error" in item, bool(item.get("checks")), item.get("risk", 0)
 
 
-def item_of(segment: TranslatedSentence, answer: Answer, labels: Sequence[str]) -> dict[str, Any]:
+def item_of(
+    segment: TranslatedSentence,
+    answer: Answer,
+    labels: Sequence[str],
+    order_by: str | None = None,
+) -> dict[str, Any]:
     """Returns what the page shows for a segment. Raises an error if the answer lacks something."""
     source, target = segment.texts
     item: dict[str, Any] = {"name": segment.name, "source": source, "target": target}
@@ -101,7 +112,7 @@ def item_of(segment: TranslatedSentence, answer: Answer, labels: Sequence[str]) 
     return {
         **item,
         **{name: round(answer[name], 4) for name in SCORES if name in answer},
-        "risk": round(risk_of(answer), 4),
+        "risk": round(risk_of(answer, order_by), 4),
         "words": words,
         "source_words": answer["source_offsets"],
         "links": [[i, j] for i, j in answer["alignments"]],
