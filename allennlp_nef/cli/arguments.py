@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import math
 import os
 from collections.abc import Callable
 from inspect import signature
@@ -47,6 +48,8 @@ def predictor_args(text: str) -> dict[str, Any]:
     options = json_object(text)
     if taken := sorted(options.keys() & _OF_COMMANDS):
         raise argparse.ArgumentTypeError(f"not an option of the predictor: {', '.join(taken)}")
+    if options.get("threshold") is not None:  # a wrong one is noticed before the model is loaded
+        threshold(str(options["threshold"]))
     return options
 
 
@@ -125,7 +128,10 @@ def threshold(text: str) -> float | str:
     """Parses the value of `--threshold`."""
     if text == "adaptive":
         return text
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, or adaptive, got {text}")
     return value

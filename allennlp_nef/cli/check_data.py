@@ -99,7 +99,12 @@ def check_data(
         if name != "train" and settings.get("validation_dataset_reader"):
             key = "validation_dataset_reader"
         split = Split(path)
-        split.read(DatasetReader.from_params(Params(settings).duplicate().pop(key)))
+        dataset_reader = DatasetReader.from_params(Params(settings).duplicate().pop(key))
+        split.read(dataset_reader)
+        is_unlabeled = split.keys and not split.num_labeled
+        # Test data may be unlabeled, and with `tag_column: null` all data.
+        if is_unlabeled and name != "test" and getattr(dataset_reader, "tag_column", 0) is not None:
+            split.errors.append(f"{path}: expected labels, got none")
         results[name] = split.to_json()
         results[name]["overlap"] = {other: split.overlap(each) for other, each in splits.items()}
         if "train" in splits:

@@ -1,6 +1,7 @@
 """`allennlp-nef export`: a tagger as an ONNX graph, with a program that tags without torch."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,4 +58,7 @@ def export(archive: str, folder: str, *, int8: bool = False, trust: bool = False
     from allennlp_nef.exporting.export_folder import write_folder
 
     check_outputs([folder], [archive_path(archive)])
-    return write_folder(load_predictor(archive, trust=trust), Path(folder), int8)
+    print(f"loading {archive}", file=sys.stderr)
+    predictor = load_predictor(archive, trust=trust)
+    print("writing the graph, which takes up to a minute", file=sys.stderr)
+    return write_folder(predictor, Path(folder), int8)

@@ -257,7 +257,7 @@ def place_of(error: Exception) -> str | None:
 
     places: dict[Any, str] = {  # with local variables
         Params.from_file: "{params_file}",
-        parse_overrides: "--overrides",
+        parse_overrides: "--overrides: expected JSON, such as '{{\"trainer.num_epochs\": 2}}'",
         with_overrides: "--overrides",
         FromParams.from_params: "{cls.__name__}",
         Predictor.from_archive: "predictor",

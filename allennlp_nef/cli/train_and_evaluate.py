@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import torch
 from allennlp.commands.evaluate import Evaluate
 from allennlp.commands.train import Train, TrainModel
 from allennlp.common.checks import check_for_gpu
@@ -20,6 +22,7 @@ from allennlp_nef.archives import checked_archive, loading_safely
 from allennlp_nef.cli.arguments import add_trust, read_config
 from allennlp_nef.cli.outputs import check_outputs, files_of, is_stdout, print_lines, writing
 from allennlp_nef.errors import UserError, raised_in
+from allennlp_nef.training.trainer import check_recovery, config_of
 
 logger = logging.getLogger(__name__)
 
@@ -67,12 +70,15 @@ def train(args: argparse.Namespace, run: Run) -> None:
     epochs = trainer.get("num_epochs") if isinstance(trainer, dict) else None
     if isinstance(epochs, int) and epochs < 1:  # AllenNLP would have nothing to archive
         raise UserError(f"trainer.num_epochs: expected at least 1, got {epochs}")
+    _check_devices_and_packages(config)
     # The processes of a distributed training import these packages.
     args.include_package = ["allennlp_nef", *args.include_package]
     folder = Path(args.serialization_dir)
     is_new = not folder.is_dir() or not any(folder.iterdir())
     if not (is_new or args.recover or args.force):
         raise UserError(f"{folder}: not empty ({_advice(folder)})")
+    if args.recover and (saved := config_of(folder)):
+        check_recovery(saved, config)
     try:
         with loading_safely():  # a config may start from another model
             run(args)
@@ -98,6 +104,32 @@ def train(args: argparse.Namespace, run: Run) -> None:
         best = f"best epoch: {metrics['best_epoch']} (of 0 to {metrics.get('epoch')})"
         print(", ".join([best, *lines]), file=sys.stderr)
     print(f"model: {folder / 'model.tar.gz'}", file=sys.stderr)
+
+
+def _check_devices_and_packages(config: dict[str, Any]) -> None:
+    """Checks what AllenNLP would miss after it has read the data: GPUs, and the packages of callbacks."""
+    trainer, distributed = (config.get(name) for name in ("trainer", "distributed"))
+    trainer = trainer if isinstance(trainer, dict) else {}
+    distributed = distributed if isinstance(distributed, dict) else {}
+    devices = {
+        "trainer.cuda_device": [trainer.get("cuda_device")],
+        "distributed.cuda_devices": distributed.get("cuda_devices"),
+    }
+    for name, numbers in devices.items():
+        for number in numbers if isinstance(numbers, list) else ():
+            if isinstance(number, int) and number >= torch.cuda.device_count():
+                found = f"there are {torch.cuda.device_count()}"
+                raise UserError(
+                    f"{name}: expected a GPU ({found}), or -1 for the CPU, got {number}"
+                )
+    callbacks = trainer.get("callbacks")
+    for callback in callbacks if isinstance(callbacks, list) else ():
+        kind = callback.get("type") if isinstance(callback, dict) else callback
+        package = {"wandb": "wandb", "tensorboard": "tensorboardX"}.get(str(kind))
+        if package and find_spec(package) is None:
+            raise UserError(
+                f"trainer.callbacks: {kind} needs the package {package} (pip install {package})"
+            )
 
 
 def _advice(folder: Path) -> str:

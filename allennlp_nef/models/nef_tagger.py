@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import torch
 from allennlp.common import Lazy, Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.from_params import pop_and_construct_arg
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
@@ -289,9 +290,18 @@ def named_scores(metric: Metric, value: Any, labels: Sequence[str]) -> dict[str,
 
 
 def _fill_in(options: Any, dim: int) -> None:
-    """Replaces a null `input_dim` or `input_size` of an encoder, or of the first encoder that `compose` joins."""
+    """Replaces a null `input_dim` or `input_size` of an encoder, or of the first encoder that `compose` joins.
+
+    # Raises
+
+    `ConfigurationError`: it is another number.
+    """
     if isinstance(options, Params):
         options = options.get("encoders", [options])[0]
         for name in ("input_dim", "input_size"):
             if name in options and options.get(name) is None:
                 options[name] = dim
+            elif dim and options.get(name, dim) != dim:
+                raise ConfigurationError(
+                    f"{name}: expected {dim}, the dimension of the layer below, or null, got {options[name]!r}"
+                )

@@ -580,12 +580,18 @@ def _repeated(words: Words, may_double: bool) -> Iterator[Span]:
     """Yields where words repeat the words before them. Short repetitions with punctuation do not count."""
     keys = [word.lower() for word, *_ in words]
     last = 0
+    seen = [0] * (_MAX_REPETITION + 1)  # by size, the end of the last run of repetitions
     for i, size in product(range(len(keys)), range(1, _MAX_REPETITION + 1)):
         piece, end = keys[i : i + size], i + size
-        if i < last or not piece[0][0].isalpha() or keys[end : end + 1] != piece[:1]:
+        if (
+            i < max(last, seen[size])
+            or not piece[0][0].isalpha()
+            or keys[end : end + 1] != piece[:1]
+        ):
             continue
         while keys[end : end + size] == piece:
             end += size
+        seen[size] = end - size
         may_repeat = (
             (size < 4 and not all(word[0].isalpha() for word in piece))
             or (size < 3 and _UNSPACED.match(piece[0]))
@@ -661,6 +667,7 @@ def _brackets(source: Text, target: Text) -> Places:
             yield place, place + 1, f"unpaired {target.text[place]}"
 
 
+_MAX_FINDINGS = 1000  # of a kind; more become one
 CHECKS: dict[str, Callable[[Text, Text], Places]] = {
     "number": _different_numbers,
     "untranslated": _untranslated,
@@ -701,9 +708,11 @@ def check(
         (source, target), (source_language, target_language), (source_codes, target_codes)
     )
     ours = ours._replace(may_omit_number=may_omit_number)
-    found = [
-        Finding(kind, ours.offsets[start], ours.offsets[end], message)
-        for kind, rule in CHECKS.items()
-        for start, end, message in rule(theirs, ours)
-    ]
+    found = []
+    for kind, rule in CHECKS.items():
+        places = [*rule(theirs, ours)]
+        if len(places) > _MAX_FINDINGS:
+            starts, ends, messages = zip(*places)
+            places = [(min(starts), max(ends), f"{messages[0]}, and {len(places) - 1:,} more")]
+        found += [Finding(kind, ours.offsets[a], ours.offsets[b], text) for a, b, text in places]
     return sorted(found, key=lambda finding: finding[1:3])

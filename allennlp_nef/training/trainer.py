@@ -5,7 +5,7 @@ import logging
 import math
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import signature
@@ -60,7 +60,22 @@ def set_random_states(states: RandomStates, device: torch.device) -> None:
         torch.cuda.set_rng_state(states["cuda"], device)
 
 
-def config_of(folder: str) -> dict[str, Any]:
+def check_recovery(
+    saved: dict[str, Any], config: dict[str, Any], may_change: Collection[str] = ()
+) -> None:
+    """Raises a `ConfigurationError` that names the first key in which a config differs from that of the recovered
+    run."""
+    before, now = (Params(each).as_flat_dict() for each in (saved, config))
+    rest = f"only {', '.join(sorted(may_change))} may change" if may_change else "it may not change"
+    for key in sorted((before.keys() | now.keys()) - {*may_change}):
+        if before.get(key) != now.get(key):
+            raise ConfigurationError(
+                f"{key}: expected {quote(before.get(key))} as at the start of training, got {quote(now.get(key))}; "
+                f"with --recover, {rest}"
+            )
+
+
+def config_of(folder: str | Path) -> dict[str, Any]:
     """Returns the config in a run folder; empty if there is none, as for a trainer constructed in Python."""
     path = Path(folder, CONFIG_NAME)
     config: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
@@ -269,23 +284,13 @@ class NefTrainer(GradientDescentTrainer):
             raise ConfigurationError(
                 "trainer.type: only runs that were started with the trainer nef can be recovered with it"
             )
-        self._check_config(state["nef"]["config"])
+        check_recovery(state["nef"]["config"], self._config, MAY_CHANGE)
         loaders = (self.data_loader, self._validation_data_loader)
         if not all(loader is None or starts_anew(loader) for loader in loaders):
             raise ConfigurationError(
                 "data_loader: checkpoints do not contain the position in the data, so that only data loaders of the "
                 "type multiprocess without batches_per_epoch can be recovered"
             )
-
-    def _check_config(self, saved: dict[str, Any]) -> None:
-        """Raises a `ConfigurationError` if the config differs from the checkpoint's."""
-        before, now = (Params(each).as_flat_dict() for each in (saved, self._config))
-        for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
-            if before.get(key) != now.get(key):
-                raise ConfigurationError(
-                    f"{key}: expected {quote(before.get(key))} as at the start of training, got "
-                    f"{quote(now.get(key))}; with --recover, only {', '.join(sorted(MAY_CHANGE))} may change"
-                )
 
     def _save_best_weights(self) -> None:
         path = os.path.join(self._serialization_dir, "best.th")

@@ -126,6 +126,13 @@ class TestMistakes:
         assert places == [f"{train}:5", f"{dev}:2"]
         assert all(f"error: {path}:" in as_text(data) for path in (train, dev))
 
+    def test_data_without_labels_are_a_mistake_unless_they_need_none(self, tmp_path):
+        path = conll(tmp_path / "train", "a O; b O")
+        for column, number in ((7, 1), (None, 0), (1, 0)):
+            options = {"overrides": json.dumps({"dataset_reader.tag_column": column})}
+            data = check_data(reader="conll_tags", train=path, dev=path, test=path, **options)
+            assert [len(split["errors"]) for split in data.values()] == [number, number, 0]
+
     def test_exit_status_tells_mistakes_in_data_from_wrong_options(self, nef, tmp_path, capsys):
         good, bad = conll(tmp_path / "good", "a O"), conll(tmp_path / "bad", "a X")
         options = ("check-data", "--reader", "conll_tags", "--train")

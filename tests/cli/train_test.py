@@ -77,3 +77,11 @@ def test_a_dry_run_prints_the_sizes_of_the_vocabulary(nef, tmp_path, small, caps
     config = "training_configs/ner_nef_f_crf_5.jsonnet"
     assert nef("train", config, "-s", tmp_path / "run", "--dry-run", *small(sentences=20)) == 0
     assert "\n  labels: 9\n" in capsys.readouterr().err
+
+
+def test_a_recovery_with_another_config_names_the_key(nef, tmp_path, small, capsys):
+    run, config = tmp_path / "run", "training_configs/ner_nef_f_crf_5.jsonnet"
+    assert nef("train", config, "-s", run, *small(sentences=20, epochs=1)) == 0
+    capsys.readouterr()
+    assert nef("train", config, "-s", run, "--recover", *small(sentences=20, epochs=2)) == 2
+    assert "error: trainer.num_epochs: expected 1 as " in capsys.readouterr().err

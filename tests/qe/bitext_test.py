@@ -850,6 +850,15 @@ def test_inputs_are_files_or_pairs_of_files(tmp_path):
         read_bitexts(paths[:4])
 
 
+def test_wrong_languages_are_errors(tmp_path):
+    (tmp_path / "a.tsv").write_text("a\tb\n")
+    path = str(tmp_path / "a.tsv")
+    with pytest.raises(UserError, match="^--target-language: "):
+        read_bitexts([path], "en", "nonsense")
+    (bitext,) = read_bitexts([path], "English", "pt-BR")
+    assert (bitext.source_language, bitext.target_language) == ("en", "pt-BR")
+
+
 def test_lines_of_two_files(tmp_path):
     paths = [tmp_path / "a.src", tmp_path / "a.mt"]
     for path, text in zip(paths, ("one\n\n", "eins\nzwei\n")):

@@ -32,15 +32,20 @@ _CODES = {
 
 def base_language(code: str) -> str:
     """Returns the language of a code without region and script, such as "no" for "nb-NO"."""
-    language = re.split("[-_]", code.strip().lower())[0]
+    language = re.split("[-_@]", code.strip().lower())[0]
     return _ALIASES.get(language, language)
+
+
+def is_code(text: str) -> bool:
+    """Returns whether a text has the form of a language code."""
+    return bool(re.fullmatch(r"[A-Za-z]{2,3}([-_@]\w{2,8})*", text))
 
 
 def language_of(text: str) -> str | None:
     """Returns the code of a common language from its name or a code, such as "de" for "German", "Deutsch (Schweiz)",
     "[de]" or "de-DE"; None for any other text."""
-    if re.fullmatch(r"\W*[A-Za-z]{2,3}([-_]\w{2,8})*\W*", text):
-        code = base_language(text.strip("()[]<>:. "))
+    if is_code(code := text.strip("()[]<>:. ")):
+        code = base_language(code)
         if code in _CODES.values():
             return code
     name = re.sub(r"\(.*?\)|\[.*?\]|[\s\d_.:,-]", "", text).lower()

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.errors import DataFormatError, UserError, quote
+from allennlp_nef.qe.bitext.languages import is_code, language_of
 from allennlp_nef.qe.bitext.po import read_po
 from allennlp_nef.qe.bitext.segments import Bitext, Write
 from allennlp_nef.qe.bitext.tables import read_json_lines, read_table, read_text_pair, write_table
@@ -36,13 +37,26 @@ def read_bitexts(
         raise UserError("--skip-final: expected a file in XLIFF")
     if skip_fuzzy and ".po" not in endings:
         raise UserError("--skip-fuzzy: expected a PO file")
-    languages = source_language, target_language
+    languages = (
+        _given_language("--source-language", source_language),
+        _given_language("--target-language", target_language),
+    )
     bitexts, rest = [], list(paths)
     while rest:
         number = 1 if _ending(rest[0]) or len(rest) == 1 or _ending(rest[1]) else 2
         bitexts.append(read_bitext(rest[:number], *languages, skip_final, skip_fuzzy))
         del rest[:number]
     return bitexts
+
+
+def _given_language(option: str, text: str | None) -> str | None:
+    """Returns the language code in an option, which can also be a name."""
+    code = text if not text or is_code(text) else language_of(text)
+    if text and not code:
+        raise UserError(
+            f"{option}: expected a language code, such as en or pt-BR, got {quote(text)}"
+        )
+    return code
 
 
 def read_bitext(
