@@ -6,11 +6,12 @@
 FOLDER has translations.jsonl and damaged.jsonl of DEMETR (Karpinska et al., EMNLP 2022). The other files are those of
 `synthetic_errors.py`. Prints a table with these columns, for each kind of damage:
 
-    worse            the damaged translation has the higher HTER; chance is 50%
-    high             its HTER is above that of 95% of the intact translations
+    worse            the damaged translation has the higher risk: the probability of a critical error, or the predicted
+                     HTER of a model that does not predict it; chance is 50%
+    high             its risk is above that of 95% of the intact translations
     marked           a changed word is BAD; for an omission, the next word or `<EOS>`
     before           the same words are BAD in the intact translation
-    worse, checks    the HTER is higher, or the checks of the answer find more
+    worse, checks    the risk is higher, or the checks of the answer find more
     marked, checks   a changed word is BAD, or the checks of the answer find more
 
 The threshold of BAD is the one at which `--intact-share` of the intact translations have a mark, or `--threshold`.

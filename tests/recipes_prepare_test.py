@@ -18,6 +18,72 @@ def test_an_archive_with_weights_of_16_bits(archive_path, tmp_path):
         torch.testing.assert_close(rounded, weights, rtol=1e-3, atol=1e-6)  # of the same type
 
 
+def test_adapters_of_a_higher_rank_compute_the_same(tmp_path):
+    from prepare_models import pack, weights_of
+
+    folder, inputs = tmp_path / "model", torch.randn(3, 5)
+    folder.mkdir()
+    weights = {"a.down": torch.randn(2, 5), "a.up": torch.randn(4, 2), "b": torch.ones(1)}
+    torch.save(weights, folder / "weights.th")
+    (folder / "config.json").write_text("{}")
+    pack(str(folder), tmp_path / "model.tar.gz")
+    wider = weights_of(str(tmp_path / "model.tar.gz"), rank=3)
+    assert wider["a.down"].shape == (3, 5) and wider["a.up"].shape == (4, 3)
+    expected = inputs @ weights["a.down"].T @ weights["a.up"].T
+    torch.testing.assert_close(inputs @ wider["a.down"].T @ wider["a.up"].T, expected)
+    assert torch.equal(wider["b"], weights["b"])
+
+
+IOB = """# text = L'Allemagne joue.
+1\tL'\tO
+2\tAllemagne\tB-LOC
+3\tjoue\tO
+4\t.\tO
+
+# text = 東京都です
+1\t東京都\tB-LOC
+2\tです\tO
+"""
+
+
+def test_tags_are_projected_to_raw_text(tmp_path):
+    from tagging_data import as_raw, offsets_of, read_sentences
+
+    from allennlp_nef.data.tokenizers import PunctuationTokenizer
+
+    (tmp_path / "a.iob2").write_text(IOB, "utf-8")
+    first, second = read_sentences(tmp_path / "a.iob2")
+    text, words, joined = first
+    raw = as_raw(text, words, offsets_of(text, words, joined), PunctuationTokenizer())
+    assert raw == words
+    text, words, joined = second
+    tokenizer = PunctuationTokenizer(split_cjk=True)
+    raw = as_raw(text, words, offsets_of(text, words, joined), tokenizer)
+    assert [tag for _, tag in raw] == ["B-LOC", "I-LOC", "I-LOC", "O", "O"]
+    with pytest.raises(ValueError):
+        offsets_of("L'Allemagne ne joue.", [("L'", "O"), ("joue", "O")], [])
+
+
+CONLLU = """# text = Vamos del mar
+1\tVamos\t_\tVERB
+2-3\tdel\t_\t_
+2\tde\t_\tADP
+3\tel\t_\tDET
+4\tmar\t_\tNOUN
+"""
+
+
+def test_a_multiword_token_has_the_tag_of_its_first_word(tmp_path):
+    from tagging_data import as_raw, offsets_of, read_sentences
+
+    from allennlp_nef.data.tokenizers import PunctuationTokenizer
+
+    (tmp_path / "a.conllu").write_text(CONLLU, "utf-8")
+    ((text, words, joined),) = read_sentences(tmp_path / "a.conllu")
+    raw = as_raw(text, words, offsets_of(text, words, joined), PunctuationTokenizer())
+    assert raw == [("Vamos", "VERB"), ("del", "ADP"), ("mar", "NOUN")]
+
+
 def test_a_row_says_whether_its_aim_is_missed(tmp_path):
     from speed import Row, Settings, decoders
 

@@ -439,3 +439,12 @@ def test_findings_of_checks_are_counted_and_in_annotated_files(archive, write_te
     assert ["; ".join(each["message"] for each in checks) for checks in found] == messages
     lines = command(tsv, "--archive", archive, "--annotated", table, "--no-checks")
     assert len(lines) == 4 and {line.split("\t")[8] for line in table.open("r")} == {""}
+
+
+def test_an_order_needs_the_estimate_and_a_report(tsv, archive, tmp_path):
+    output = str(tmp_path / "report.html")
+    with pytest.raises(UserError, match="quality"):
+        review([tsv], archive=archive, output=output, order_by="quality")
+    with pytest.raises(UserError, match="--order-by"):
+        review([tsv], archive=archive, annotated=str(tmp_path / "a.tsv"), order_by="hter")
+    assert not list(tmp_path.glob("report*"))

@@ -14,6 +14,7 @@ from allennlp_nef.qe.scores import (
     WORD_QE,
     best_threshold,
     calibration_bins,
+    detection_scores,
     expected_calibration_error,
     expected_threshold,
     word_qe_scores,

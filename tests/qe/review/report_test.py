@@ -40,6 +40,19 @@ def test_severities():
     assert content["sentences"][0]["tags"] == [0, 1, 2]
 
 
+def test_segments_come_in_the_order_of_an_estimate():
+    estimates = [(0.2, 90, 0.1), (0.1, 20, 0.6), (0.9, 60, 0.3)]
+    names = ("hter", "quality", "critical_error_probability")
+    items = [("a", "b", answer("b", 0.1, **dict(zip(names, each)))) for each in estimates]
+    bitext = bitext_of(*(item[:2] for item in items))
+    expected = {None: [1, 2, 0], "hter": [2, 0, 1], "quality": [1, 2, 0], names[2]: [1, 2, 0]}
+    for order_by, order in expected.items():
+        page = report_page("A title", [bitext], [item[2] for item in items], order_by=order_by)
+        content = content_of(page)
+        assert content["order"] == order
+    assert [item["quality"] for item in content["sentences"]] == [90, 20, 60]
+
+
 def test_segments_without_a_score_have_the_reason():
     items = ("a", "", {"error": "empty translation"}), ("a", "b", answer("b", 0.7))
     first, second = report(*items)["sentences"]

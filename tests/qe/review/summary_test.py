@@ -19,3 +19,13 @@ def test_figures_leave_out_segments_without_a_score():
     assert figures["threshold"] == answers[1]["threshold"] and figures["mean_hter"] is None
     assert figures["mean_expected_bad_share"] == pytest.approx(0.4)
     assert summary_of(rows_of(answers[0]))["mean_expected_bad_share"] is None
+
+
+def test_probable_critical_errors_are_counted():
+    values = [(0.2, 0.5), (0.5, 0.5), (0.45, 0.4)]
+    names = ("critical_error_probability", "critical_error_threshold")
+    answers = [answer("b", 0.1, **dict(zip(names, each))) for each in values]
+    figures = summary_of(rows_of(*answers, {"error": "empty translation"}))
+    assert figures["critical_sentences"] == 2
+    assert figures["mean_critical_error_probability"] == pytest.approx(1.15 / 3)
+    assert summary_of(rows_of(answer("b", 0.1)))["critical_sentences"] is None
