@@ -45,6 +45,15 @@ const Quality = (() => {
     return notes.filter(Boolean).map((text) => element("p", { class: "note" }, text));
   }
 
+  /** What the model predicts of a translation, such as "critical error 34%, quality 61, predicted HTER 0.23". */
+  function estimatesOf({ critical_error_probability: critical, quality, hter, expected_bad_share }) {
+    const shown = [];
+    if (critical !== undefined) shown.push(`critical error ${Math.round(100 * critical)}%`);
+    if (quality !== undefined) shown.push(`quality ${Math.round(quality)}`);
+    if (hter !== undefined) shown.push(`predicted HTER ${decimals(hter)}`);
+    return shown.join(", ") || `expected share of BAD words ${decimals(expected_bad_share)}`;
+  }
+
   const countOf = (tags, tagged) => `${tags.filter((tag) => tag !== "OK").length} of ${tags.length} ${UNITS[tagged] ?? "words"} are BAD`;
 
   const ORIGINS = { model: "the model's", given: "as requested", adaptive: "chosen for the whole input" };
@@ -83,5 +92,5 @@ const Quality = (() => {
     return element("div", { class: "threshold" }, element("p", { class: "key" }, hint), label, reset);
   }
 
-  return { alignedOf, countOf, notesOf, percent, shown, thresholdOf };
+  return { alignedOf, countOf, estimatesOf, notesOf, percent, shown, thresholdOf };
 })();

@@ -241,6 +241,7 @@ const Replay = (() => {
     if (source) container.append(element("h3", {}, answer.headings[0]), source.list, element("h3", {}, answer.headings[1]));
     container.append(list, ...Quality.notesOf(answer, description.fields));
     if (answer.bad_probabilities) {
+      container.append(element("p", {}, capital(Quality.estimatesOf(answer))));
       const move = (threshold) => {
         retag(frames, threshold, description.labels);
         player ? player.refresh() : update(frames[0]);

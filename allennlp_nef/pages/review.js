@@ -141,21 +141,12 @@
     return part ? name : capital(name);
   }
 
-  /** What the model predicts of a translation, such as "critical error 34%, quality 61, predicted HTER 0.23". */
-  function estimatesOf({ critical_error_probability: critical, quality, hter, expected_bad_share }) {
-    const shown = [];
-    if (critical !== undefined) shown.push(`critical error ${Math.round(100 * critical)}%`);
-    if (quality !== undefined) shown.push(`quality ${Math.round(quality)}`);
-    if (hter !== undefined) shown.push(`predicted HTER ${decimals(hter)}`);
-    return shown.join(", ") || `expected share of BAD words ${decimals(expected_bad_share)}`;
-  }
-
   function partsOf(i) {
     const { risk, error } = sentences[i];
     const { decision, note, tags } = reviewed[i] ?? {};
     const head = element("div", { class: "card-head" }, element("h3", { id: `name-${i}` }, headingOf(i)));
     if (isScored(i)) {
-      const node = element("span", { class: "score" }, estimatesOf(sentences[i]));
+      const node = element("span", { class: "score" }, Quality.estimatesOf(sentences[i]));
       node.style.setProperty("--share", Math.min(1, risk / top));
       head.append(node);
     } else head.append(element("span", { class: "note" }, `No score: ${error}`));
