@@ -35,7 +35,6 @@ from allennlp.commands.evaluate import evaluate_from_archive
 import allennlp_nef
 from allennlp_nef.archives import checked_archive, unpack
 from allennlp_nef.cli.calibrate import calibrate
-from allennlp_nef.qe.answers import ESTIMATES
 from allennlp_nef.resources import trained_models
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,8 +63,12 @@ UNSEEN_TREEBANKS = [
 ADAPTERS = "(down|up)$"
 # Batches of 32 sentences, and matrix products in bfloat16.
 FAST = {"data_loader.batch_sampler.batch_size": 32}
+FIRST = {
+    "model.pair_embedder.lora_rank": 16,
+    "model.pair_embedder.lora_alpha": 32.0,
+    "model.sentence_heads": {"hter": {}},
+}
 EMBEDDER = "model.text_field_embedder.token_embedders.transformer"
-RANK = 16  # of the adapters in the configs
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
 
@@ -77,6 +80,8 @@ class Round(NamedTuple):
     """What it changes in the config, in addition to the recipe."""
     kept_weights: str | None = None
     """A regular expression: the weights of the previous round with which this one starts."""
+    rank: int = 16
+    """The rank of the adapters with which it starts."""
     start: str | None = None
     """The model of this package with whose weights it starts, in place of those of the previous round."""
 
@@ -108,12 +113,13 @@ RECIPES = {
             # Two epochs of tags and HTER, the first one without aligned source words, then everything in one mixture.
             Round(
                 {
+                    **FIRST,
                     "model.pair_embedder.aligned_source": False,
                     "model.pair_embedder.alignment_layer": None,
                     "model.pair_embedder.sub_token_mode": "first",
                 }
             ),
-            Round({"trainer.optimizer.lr": 5e-4}, ADAPTERS),
+            Round({**FIRST, "trainer.optimizer.lr": 5e-4}, ADAPTERS),
             Round(
                 {
                     **FAST,
@@ -124,12 +130,10 @@ RECIPES = {
                         *(f"mixture/wmt22/{pair}" for pair in WMT22),
                     ],
                     "model.pair_embedder.precision": "bfloat16",
-                    "model.pair_embedder.lora_rank": 24,
-                    "model.pair_embedder.lora_alpha": 48.0,
-                    "model.sentence_heads": {name: {} for name in ESTIMATES},
                     "trainer.optimizer.lr": 8e-4,
                 },
                 f"{ADAPTERS}|tag_head|sentence_heads.hter",
+                rank=24,
             ),
         ],
         {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
@@ -286,8 +290,7 @@ def train(name: str, folder: Path, run: Path) -> Path:
             if each.kept_weights is not None:
                 weights = Path(f"{directory}.th")
                 weights.parent.mkdir(parents=True, exist_ok=True)
-                rank = options.get("model.pair_embedder.lora_rank", RANK)
-                torch.save(weights_of(each.start or previous, rank), weights)
+                torch.save(weights_of(each.start or previous, each.rank), weights)
                 source = {"type": "pretrained", "weights_file_path": str(weights)}
                 options["model.initializer"] = {"regexes": [[each.kept_weights, source]]}
             command = [sys.executable, "-m", "allennlp_nef", "train", str(config)]

@@ -25,7 +25,7 @@ def test_adapters_of_a_higher_rank_compute_the_same(tmp_path):
     folder.mkdir()
     weights = {"a.down": torch.randn(2, 5), "a.up": torch.randn(4, 2), "b": torch.ones(1)}
     torch.save(weights, folder / "weights.th")
-    (folder / "config.json").write_text("{}")
+    (folder / "config.json").write_text('{"dataset_reader": {}, "model": {}}')
     pack(str(folder), tmp_path / "model.tar.gz")
     wider = weights_of(str(tmp_path / "model.tar.gz"), rank=3)
     assert wider["a.down"].shape == (3, 5) and wider["a.up"].shape == (4, 3)

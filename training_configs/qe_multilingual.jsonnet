@@ -16,10 +16,12 @@ local reader = {
   validation_data_path: ['fixtures/qe/dev'],
   model+: {
     pair_embedder+: $.adapters {
+      lora_rank: 24,
+      lora_alpha: 48.0,
       alignment_layer: 6,  // the encoder aligns the words, in all languages
       sub_token_mode: 'avg',
     },
-    sentence_heads: { hter: {} },
+    sentence_heads: { hter: {}, quality: {}, critical_error_probability: {} },  // each learns from sentences with its score
     metrics+: [{ type: 'sentence_scores' }],
   },
 }

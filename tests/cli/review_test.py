@@ -226,7 +226,7 @@ def test_answers_to_words_get_positions_in_the_text(write_text, tmp_path):
     answers = write_text("answers.jsonl", json.dumps(answer))
     annotated, report = tmp_path / "out.tsv", tmp_path / "report.html"
     review([tsv], answers=answers, annotated=str(annotated), output=str(report))
-    assert annotated.read_text("utf-8").split("\t")[4:6] == ["4", "5"]
+    assert annotated.read_text("utf-8").split("\t")[6:8] == ["4", "5"]
     (item,) = content_of(report.read_text("utf-8"))["sentences"]
     assert item["words"] == [[1, 2], [4, 5], [6, 8]]
     assert item["source_words"] == [[0, 3], [5, 10], [11, 13]]
@@ -262,7 +262,7 @@ def test_several_files_have_one_report_and_a_line_each(archive, write_text, tmp_
     texts = [(copies / name).read_text("utf-8") for name in ("a.mt.tsv", "b.tsv")]
     first, second = map(str.splitlines, texts)
     assert first[2] == second[1] and first[0] == second[0] and second[2].startswith("x\t\t")
-    assert float(first[2].split("\t")[3]) > 0
+    assert float(first[2].split("\t")[5]) > 0
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_a_translation_without_words_has_a_score(archive, write_text, tmp_path):
     tsv = write_text("a.tsv", "the house\t<EOS>\n")
     lines = command(tsv, "--archive", archive, "--annotated", tmp_path / "out.tsv")
     assert lines[0] == "1 segment, 1 scored"
-    assert (tmp_path / "out.tsv").read_text().split("\t")[3] == "1.0000"
+    assert (tmp_path / "out.tsv").read_text().split("\t")[5] == "1.0000"
 
 
 def test_a_model_that_does_not_tag_the_translation_is_an_error(archive, tsv):
@@ -312,7 +312,7 @@ def test_decisions_return_to_the_file_and_to_a_new_report(
     lines = command(tsv, "--decisions", decisions, "--annotated", annotated)
     assert lines == ["3 decisions, 1 outdated: line 2", f"wrote {annotated}"]
     rows = [line.split("\t")[2:] for line in annotated.read_text("utf-8").splitlines()]
-    assert rows[0] == ["", "", "5", "9", "major", "", "", "reject", "wrong animal"]
+    assert rows[0] == ["", "", "", "", "5", "9", "major", "", "", "reject", "wrong animal"]
     assert rows[1] == [""] * 11 and rows[2][-2:] == ["reject", ""]
     command(tsv, "--archive", archive, "--decisions", decisions, "--output", report)
     first, second, third = content_of(report.read_text("utf-8"))["sentences"]
@@ -431,14 +431,14 @@ def test_findings_of_checks_are_counted_and_in_annotated_files(archive, write_te
     table, copy = tmp_path / "b.tsv", tmp_path / "b.jsonl"
     lines = command(tsv, "--archive", archive, "--annotated", table)
     assert lines[3] == "2 segments with findings of checks (number 1, placeholder 1, blanks 1)"
-    assert [line.split("\t")[8] for line in table.read_text("utf-8").splitlines()] == messages
+    assert [line.split("\t")[10] for line in table.read_text("utf-8").splitlines()] == messages
     figures = review([jsonl], archive=archive, annotated=str(copy))
     assert (figures["sentences_with_findings"], figures["number_findings"]) == (2, 1)
     found = [json.loads(line)["allennlp_nef"]["checks"] for line in copy.read_text().splitlines()]
     assert found[1] == [{"kind": "placeholder", "start": 5, "end": 5, "message": "%d is missing"}]
     assert ["; ".join(each["message"] for each in checks) for checks in found] == messages
     lines = command(tsv, "--archive", archive, "--annotated", table, "--no-checks")
-    assert len(lines) == 4 and {line.split("\t")[8] for line in table.open("r")} == {""}
+    assert len(lines) == 4 and {line.split("\t")[10] for line in table.open("r")} == {""}
 
 
 def test_an_order_needs_the_estimate_and_a_report(tsv, archive, tmp_path):

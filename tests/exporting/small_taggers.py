@@ -143,7 +143,7 @@ def assert_same_answers(predictor, runner, requests):
 
 
 def _assert_close(value, expected):
-    """Asserts that the numbers of two JSON values differ by at most 1e-5, or 1e-6 of themselves, and everything else is
+    """Asserts that the numbers of two JSON values differ by at most 1e-5, or 1e-5 of themselves, and everything else is
     equal."""
     if isinstance(expected, dict):
         assert value.keys() == expected.keys()
@@ -155,5 +155,5 @@ def _assert_close(value, expected):
             _assert_close(*pair)
     else:
         assert value == (
-            pytest.approx(expected, rel=1e-6, abs=1e-5) if type(expected) is float else expected
+            pytest.approx(expected, rel=1e-5, abs=1e-5) if type(expected) is float else expected
         )
