@@ -39,9 +39,9 @@ class WmtWordQeReader(NefDatasetReader):
     - `source`: `TextField` of the words of the other side;
     - `alignments`: `TensorField`, bool, (target tokens, source tokens);
     - `similarity`: `TensorField` of the similarity of words, (target tokens, source tokens), with `word_similarity`;
-    - `tags`: `TagsField`, if the tags are known, or a score in their place;
-    - `sentence_scores`: `TensorField` of the gold scores in the order of `answers.ESTIMATES`, with the option of this
-      name if one is known; NaN stands for the others;
+    - `tags`: `TagsField`, if the tags are known, or, with `sentence_scores`, a score in their place;
+    - `sentence_scores`: `TensorField` of the gold scores in the order of `answers.ESTIMATES`, NaN if unknown, with the
+      option of this name if there are `tags`;
     - `metadata`: the `TranslatedSentence`.
 
     # Parameters
@@ -226,13 +226,13 @@ class WmtWordQeReader(NefDatasetReader):
         }
         if self.word_similarity:
             fields["similarity"] = ArrayField(similarity_matrix(example.tokens, others))
-        is_scored = self.sentence_scores and not numpy.isnan(example.estimates).all()
+        scores = numpy.array(example.estimates, numpy.float32)
+        is_scored = self.sentence_scores and not numpy.isnan(scores).all()
         if example.tags is not None or is_scored:
             tags: Sequence[str | None] = example.tags or [None] * len(example.tokens)
             fields["tags"] = TagsField(tags, target_field, self.label_namespace)
-        if is_scored:
-            scores = numpy.array(example.estimates, numpy.float32)
-            fields["sentence_scores"] = ArrayField(scores)
+            if self.sentence_scores:
+                fields["sentence_scores"] = ArrayField(scores)
         return Instance({**fields, "metadata": MetadataField(example)})
 
 

@@ -88,7 +88,9 @@ class TranslatedSentence:
     @property
     def estimates(self) -> list[float]:
         """The gold scores of the sentence in the order of `answers.ESTIMATES`, from 0 to 1; NaN if unknown."""
-        quality = None if self.judgment is None else 1 / (1 + math.exp(-self.judgment))
+        quality = (
+            None if self.judgment is None else 0.5 + 0.5 * math.tanh(self.judgment / 2)
+        )  # sigmoid
         known = self.score, quality, self.critical
         return [math.nan if each is None else each for each in known]
 

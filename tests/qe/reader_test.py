@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader, SimpleDataLoader
 
+from allennlp_nef.data.fields import NO_LABEL
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.aligner import SAME, SAME_PREFIX, learn_aligner, save_aligner
 from allennlp_nef.qe.reader import WmtWordQeReader
@@ -143,6 +144,17 @@ def test_sentence_scores_are_a_field_on_request(tmp_path):
     batch = next(iter(SimpleDataLoader(instances, 3, vocab=vocab)))
     assert batch["sentence_scores"][:, 0].tolist() == [0.25, 0, 1.5]
     assert batch["sentence_scores"][:, 1:].isnan().all()
+
+
+def test_sentences_with_tags_or_judgments_alone_share_batches(tmp_path, write_text):
+    path = write_text("judged.tsv", "1\ta\tA B\t[0, 1, 1]\tERR\n")
+    reader = make("wmt_word_qe", sentence_scores=True)
+    instances = [*reader.read([write(tmp_path, good_files()), path])]
+    vocab = Vocabulary.from_instances(instances)
+    batch = next(iter(SimpleDataLoader(instances, 4, vocab=vocab)))
+    assert batch["sentence_scores"].isnan().sum() == 11
+    assert batch["sentence_scores"][3, 2].item() == pytest.approx(2 / 3)
+    assert batch["tags"][3].tolist() == [NO_LABEL] * 2 and (batch["tags"][0] >= 0).all()
 
 
 def test_workers_give_more_instances_than_open_files(tmp_path):
