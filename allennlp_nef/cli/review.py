@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
             yield f"{flagged} of {_number(total, noun)} flagged ({100 * flagged / max(total, 1):.3g}%)"
         if figures["critical_sentences"] is not None:
             number = _number(figures["critical_sentences"], "segment")
-            yield f"{number} with a probable critical error"
+            yield f"{number} flagged for critical errors"
     if args.checks and (args.archive or args.answers):
         kinds = [f"{kind} {count}" for kind in CHECKS if (count := figures[f"{kind}_findings"])]
         counts = f" ({', '.join(kinds)})" if kinds else ""

@@ -15,9 +15,9 @@ _NUM_NUMBERS = len(SCORES) + 4
 
 
 def row_of(answer: Mapping[str, Any] | None) -> list[float]:
-    """Returns the numbers of an answer that the statistics need: the scores, whether a critical error is likely, the
-    threshold, the number of words, how many of them have errors, and whether each of the checks found something; NaN
-    for missing ones."""
+    """Returns the numbers of an answer that the statistics need: the scores, whether the probability of a critical
+    error reaches its threshold, the threshold of BAD, the number of words, how many of them have errors, and whether
+    each of the checks found something; NaN for missing ones."""
     if answer is None or "error" in answer:
         return [numpy.nan] * (_NUM_NUMBERS + len(CHECKS))
     tags = answer["tags"]
@@ -37,10 +37,10 @@ def summary_of(rows: numpy.ndarray) -> dict[str, Any]:
 
     `dict[str, Any]`
         `sentences`, and how many are `scored`; their `words`; the `threshold` of the probability of BAD, or None if
-        they have several; `flagged_sentences` and `flagged_words`, which have errors; `critical_sentences`, which
-        probably have a critical error, or None if the model does not predict it; the means of the scores, such as
-        `mean_hter`, or None if there is nothing to average; `sentences_with_findings` of checks, and those by kind,
-        such as `number_findings`.
+        they have several; `flagged_sentences` and `flagged_words`, which have errors; `critical_sentences`, whose
+        probability of a critical error reaches its threshold, or None if the model does not predict it; the means of
+        the scores, such as `mean_hter`, or None if there is nothing to average; `sentences_with_findings` of checks,
+        and those by kind, such as `number_findings`.
     """
     scored = rows[~numpy.isnan(rows[:, -1])]
     *scores, critical, thresholds, words, flagged = scored.T[:_NUM_NUMBERS]
