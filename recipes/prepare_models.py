@@ -137,7 +137,7 @@ RECIPES = {
             ),
         ],
         {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
-        {"MCC": "mcc", "HTER": "hter_pearson", "quality": "quality_pearson"},
+        {"MCC": "mcc", "HTER r": "hter_pearson", "quality r": "quality_pearson"},
         {
             "task": "quality estimation",
             "languages": [

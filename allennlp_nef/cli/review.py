@@ -103,7 +103,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--order-by",
         choices=ESTIMATES,
-        help="order of the report (default = critical_error_probability, or what the model predicts instead)",
+        help="order of the report, the worst segments first (default = critical_error_probability; for models without "
+        "it, hter or the expected share of BAD words)",
     )
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
@@ -222,7 +223,7 @@ def review(
     if archive is not None:
         model: dict[str, Any] = {"trust": trust, "overrides": overrides, "checks": False}
         model |= {"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device}
-        results = _predict(segments, archive, model)
+        results = _predict(segments, archive, order_by, model)
     elif answers is not None:
         results = read_answers(answers, segments)
     if has_scores and checks:
@@ -247,7 +248,7 @@ def review(
         if page:
             heading = title or ", ".join(Path(bitext.path).name for bitext in bitexts)
             if order_by and any(order_by not in each and "error" not in each for each in kept):
-                raise UserError(f"--order-by: the model does not predict {order_by}")
+                raise UserError(f"--order-by: expected {order_by} in all answers")
             model_name = _name_of(archive) if archive else ""
             text = report_page(heading, bitexts, kept, model_name, order_by)
             page.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -304,7 +305,10 @@ def _checked(answer: Answer, segment: TranslatedSentence) -> Answer:
 
 
 def _predict(
-    segments: Sequence[TranslatedSentence], archive: str, options: dict[str, Any]
+    segments: Sequence[TranslatedSentence],
+    archive: str,
+    order_by: str | None,
+    options: dict[str, Any],
 ) -> Iterator[Answer]:
     """Yields the model's answer for each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
@@ -312,6 +316,8 @@ def _predict(
     from allennlp_nef.archives import load_predictor
 
     predictor = load_predictor(archive, name="word_qe", on_error="skip", **options)
+    if order_by is not None and order_by not in predictor._model.outputs:
+        raise UserError(f"--order-by: {archive} does not predict {order_by}")
     if predictor._dataset_reader.tagged != "target":
         raise UserError(f"{archive}: expected a model that tags the words of translations")
     if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
