@@ -29,8 +29,8 @@ archive with both values in its config; predict, evaluate and serve then use the
 
 Prints the scores on DEV before and after. The cross-fitted scores estimate performance on similar new data: two fits,
 each on half of the sentences and scored on the other half, then averaged. ECE is the expected calibration error of the
-probability of BAD. For a model that predicts critical errors, DEV also needs judgments of them (a pattern that matches
-both kinds of files, or a list in the config), and the temperature and threshold of that probability are fitted, too.
+probability of BAD. For a model that predicts critical errors, DEV also needs judgments of them (as validation data, a
+list of both kinds of files), and the temperature and threshold of that probability are fitted, too.
 """
 
 

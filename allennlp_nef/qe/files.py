@@ -13,7 +13,7 @@ A data path is one of
   for sentences that are not understandable, do not count;
 - a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the `spans` part; WMT23 files without
   sources also need the `source` part, one sentence per line, and can have `alignments`;
-- a pattern for such paths, such as `data/*/train` or `data/*.jsonl`;
+- a pattern for such paths, such as `data/*/train` or `data/*.jsonl`; if it matches prefixes, other files are left out;
 - a list of these, which are read in order.
 
 Files can be compressed: `data/train.src.gz`.
@@ -76,7 +76,7 @@ _NUMBERS = {
     "da": ("judgment", -math.inf, math.inf, ""),
     "critical": ("critical", 0, 1, " from 0 to 1"),
 }
-_JUDGMENTS = re.compile(r"\[\d+(, *\d+)*\]")
+_JUDGMENTS = re.compile(r"\[[0-9](, *[0-9])*\]")
 
 
 @dataclass
@@ -157,6 +157,10 @@ def _read_objects(
                 raise DataFormatError(
                     f"{where}: expected no {part}, as in the first object, got {quote(value[part])}"
                 )
+        if all(value.get(part) is None for part in _OPTIONAL.keys() - {"alignments"}):
+            raise DataFormatError(
+                f"{where}: expected tags or a score, as in the first object, got none"
+            )
         row = {"target": value.get("tokens"), **value}
         yield _example({part: row.get(part) for part in used}, dict.fromkeys(used, where), options)
 

@@ -32,7 +32,7 @@ MIN_SHARE = 1e-4
 
 def check_temperature(value: float) -> None:
     """Raises a `ConfigurationError` unless a temperature is above 0 and finite."""
-    if not 0 < value < math.inf:
+    if not (isinstance(value, int | float) and 0 < value < math.inf):
         raise ConfigurationError(f"temperature: expected a number above 0, got {value}")
 
 

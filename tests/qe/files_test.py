@@ -254,6 +254,12 @@ class TestJudgments:
         assert [each.critical for each in examples] == [None, 1, 0.5]
         assert [each.judgment for each in examples] == [0.5, None, -1]
 
+    def test_a_line_without_any_label_is_an_error(self, write_text):
+        rows = [{"critical": 1}, {"critical": None}]
+        lines = (json.dumps({"source": "a", "target": "A", **row}) + "\n" for row in rows)
+        path = write_text("a.jsonl", "".join(lines))
+        assert place_of_error(path, sentence_scores=True) == ("jsonl", 2)
+
     @pytest.mark.parametrize("critical", [2, -0.5, "x", [1]])
     def test_critical_errors_of_json_lines_are_shares(self, write_text, critical):
         row = {"source": "a", "target": "A", "critical": critical}
