@@ -110,7 +110,8 @@ async function showExamples() {
     .filter((example) => needed.every((name) => name in example))
     .map((example) => {
       const texts = needed.map((name) => element("span", { dir: "auto" }, example[name]));
-      const button = element("button", { type: "button" }, ...texts);
+      const notes = example.note ? [element("small", {}, example.note)] : [];
+      const button = element("button", { type: "button" }, ...texts, ...notes);
       button.addEventListener("click", () => {
         for (const name of fields) byId(name).value = example[name] ?? "";
         submit();

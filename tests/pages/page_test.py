@@ -62,7 +62,7 @@ def test_a_multilingual_estimator_shows_examples_in_its_languages_and_no_alignme
             "Translation",
         ]
         examples = page.texts("#example-list span")
-        assert len(examples) == 10 and "湖里的水很冷。" in examples
+        assert len(examples) == 10 and "湖里的水很热。" in examples
         page.one("#example-list button").click()
         page.wait_until(ANSWERED)
         assert page.texts("#answer .note") == []
