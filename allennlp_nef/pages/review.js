@@ -5,7 +5,7 @@
   const CHUNK = 25; // cards whose layout the browser skips together while they are out of sight
   const NO_BREAK = "\u00a0"; // a blank at which no line ends
   const DECISIONS = { accept: "Accepted", reject: "Rejected" };
-  const KEYS = { n: "next", p: "previous", a: "accept", r: "reject", m: "note", u: "undo (both: the sentence just decided)", "← →": "choose a word", Space: "mark or unmark it" };
+  const KEYS = { n: "next", p: "previous", a: "accept", r: "reject", m: "note", u: "undo the last decision", "← →": "choose a word", Space: "mark or unmark it" };
 
   const data = JSON.parse(document.getElementById("page-data").textContent);
   const { labels, sentences } = data;

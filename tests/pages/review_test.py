@@ -144,7 +144,7 @@ def test_names_of_files_are_shown_as_they_are(page, tmp_path):
     path.write_text(report_page("a", bitexts, [answer("b", 0.1)] * 2), encoding="utf-8")
     page.open(path.as_uri(), 1100)
     page.wait_until("document.querySelector('.card h3')")
-    assert page.texts(".card h3") == ["second.po, line 1", "first.tsv, line 1"]
+    assert page.texts(".card h3") == ["first.tsv, line 1", "second.po, line 1"]
     page.press("n", "a", "a")
     made = map(json.loads, exported(page).splitlines())
     assert {(each["file"], each["id"]) for each in made} == {
