@@ -1,19 +1,19 @@
-"""Trains the models that come with the package, scores them, and writes archives and scores into the package.
+"""Goes on with the training of the models that come with the package, scores them, and writes them into the package.
 
     python recipes/prepare_models.py qe-multilingual --data FOLDER
     python recipes/prepare_models.py ner-multilingual --data FOLDER --run runs/models/ner-multilingual --check
 
 FOLDER has the data; `allennlp-nef models NAME` has their sources and the commands that make them:
 
-    qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with train.*, dev.* and test20.*;
+    qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with dev.* and test20.*;
                        critical-errors/en-cs.dev.tsv and so on; mixture/, with mt/, critical/, errors/ and wmt22/
-    ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-train.iob2 and so on, with the sets dev and test;
+    ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-dev.iob2, da_ddt-ud-test.iob2 and so on;
                        typed/*.iob2, the output of tagging_data.py
     pos-multilingual   treebanks of Universal Dependencies: dev/*.conllu, test/*.conllu and zero-shot/*.conllu;
                        typed/*.conllu, the output of tagging_data.py
 
-With one thread, each model takes an hour or two on a CPU with matrix operations in bfloat16. A model is scored on test
-sets as it comes with the package. Finished rounds are not repeated. `--check` compares the scores with those in the
+With one thread, each model takes about an hour on a CPU with matrix operations in bfloat16. A model is scored on test
+sets as it comes with the package. A finished training is not repeated. `--check` compares the scores with those in the
 package and does not change the package.
 """
 
@@ -33,7 +33,7 @@ import torch
 from allennlp.commands.evaluate import evaluate_from_archive
 
 import allennlp_nef
-from allennlp_nef.archives import checked_archive, unpack
+from allennlp_nef.archives import unpack
 from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.resources import trained_models
 
@@ -61,29 +61,9 @@ UNSEEN_TREEBANKS = [
     "Welsh-CCG",
 ]
 ADAPTERS = "(down|up)$"
-# Batches of 32 sentences, and matrix products in bfloat16.
-FAST = {"data_loader.batch_sampler.batch_size": 32}
-FIRST = {
-    "model.pair_embedder.lora_rank": 16,
-    "model.pair_embedder.lora_alpha": 32.0,
-    "model.sentence_heads": {"hter": {}},
-}
 EMBEDDER = "model.text_field_embedder.token_embedders.transformer"
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
-
-
-class Round(NamedTuple):
-    """A training, of which a recipe may have several."""
-
-    options: dict[str, Any] = {}
-    """What it changes in the config, in addition to the recipe."""
-    kept_weights: str | None = None
-    """A regular expression: the weights of the previous round with which this one starts."""
-    rank: int = 16
-    """The rank of the adapters with which it starts."""
-    start: str | None = None
-    """The model of this package with whose weights it starts, in place of those of the previous round."""
 
 
 class Recipe(NamedTuple):
@@ -91,232 +71,83 @@ class Recipe(NamedTuple):
 
     options: dict[str, Any]
     """What the training changes in the config."""
-    rounds: list[Round]
+    kept_weights: str
+    """A regular expression: the weights of the packaged model with which the training starts."""
     tests: dict[str, str]
     """The test sets, by name."""
     scores: dict[str, str]
     """The scores and their names in the metrics of AllenNLP."""
-    entry: dict[str, Any]
-    """The description in `models.json`."""
 
 
 RECIPES = {
     "qe-multilingual": Recipe(
         {
-            "train_data_path": [f"mlqe-pe-{pair}/train" for pair in PAIRS],
+            "train_data_path": [
+                *(f"mixture/mt/{pair}" for pair in PAIRS),
+                "mixture/critical/*.tsv",
+                "mixture/errors/*.jsonl",
+                *(f"mixture/wmt22/{pair}" for pair in WMT22),
+            ],
             "validation_data_path": [
                 *(f"mlqe-pe-{pair}/dev" for pair in PAIRS),
                 *(f"critical-errors/{pair}.dev.tsv" for pair in CRITICAL_PAIRS),
             ],
+            "model.pair_embedder.precision": "bfloat16",
         },
-        [
-            # Two epochs of tags and HTER, the first one without aligned source words, then everything in one mixture.
-            Round(
-                {
-                    **FIRST,
-                    "model.pair_embedder.aligned_source": False,
-                    "model.pair_embedder.alignment_layer": None,
-                    "model.pair_embedder.sub_token_mode": "first",
-                }
-            ),
-            Round({**FIRST, "trainer.optimizer.lr": 5e-4}, ADAPTERS),
-            Round(
-                {
-                    **FAST,
-                    "train_data_path": [
-                        *(f"mixture/mt/{pair}" for pair in PAIRS),
-                        "mixture/critical/*.tsv",
-                        "mixture/errors/*.jsonl",
-                        *(f"mixture/wmt22/{pair}" for pair in WMT22),
-                    ],
-                    "model.pair_embedder.precision": "bfloat16",
-                    "trainer.optimizer.lr": 8e-4,
-                },
-                f"{ADAPTERS}|tag_head|sentence_heads.hter",
-                rank=24,
-            ),
-        ],
+        f"{ADAPTERS}|tag_head|sentence_heads",
         {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
         {"MCC": "mcc", "HTER r": "hter_pearson", "quality r": "quality_pearson"},
-        {
-            "task": "quality estimation",
-            "languages": [
-                *["ar", "bg", "bn", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi"],
-                *["fr", "he", "hi", "hu", "id", "it", "ja", "km", "ko", "nb", "ne", "nl"],
-                *["pl", "ps", "pt", "ro", "ru", "si", "sv", "ta", "th", "tr", "uk", "vi", "zh"],
-            ],
-            "data": "MLQE-PE, WMT21, Tatoeba",
-            "split": "test20",
-            "license": "CC-BY-2.0",
-        },
     ),
     "ner-multilingual": Recipe(
         {
-            "train_data_path": [
-                *(f"{name}-ud-train.iob2" for name in ENTITY_SETS),
-                "en_ewt-ud-dev.iob2",  # there is no training set of English with an open license
-            ],
+            "train_data_path": "typed/*.iob2",
             "validation_data_path": [f"{name}-ud-dev.iob2" for name in ENTITY_SETS],
             **{
                 f"{reader}.{key}": value
                 for reader in ("dataset_reader", "validation_dataset_reader")
                 for key, value in ENTITY_COLUMNS.items()
             },
+            f"{EMBEDDER}.precision": "bfloat16",
         },
-        [
-            Round(),
-            Round(
-                {**FAST, "train_data_path": "typed/*.iob2", f"{EMBEDDER}.precision": "bfloat16"},
-                f"{ADAPTERS}|decoder",
-            ),
-        ],
+        f"{ADAPTERS}|decoder",
         {name: f"{name}-ud-test.iob2" for name in ENTITY_SETS},
         {"F1": "f1-overall"},
-        {
-            "task": "named entities",
-            "languages": [
-                *["da", "de", "en", "et", "fi", "he", "hr", "hu", "id", "ja", "kk", "ko"],
-                *["lv", "nb", "ne", "nn", "pt", "ru", "sk", "sr", "sv", "zh"],
-            ],
-            "data": "Universal NER v1 and 18 others",
-            "split": "test",
-            "license": "CC-BY-SA-4.0",
-        },
     ),
     "pos-multilingual": Recipe(
-        {"train_data_path": "typed/*.conllu", "validation_data_path": "dev/*.conllu"},
-        [
-            Round(
-                {**FAST, f"{EMBEDDER}.precision": "bfloat16"},
-                f"{ADAPTERS}|decoder",
-                start="ner-multilingual",
-            ),
-        ],
+        {
+            "train_data_path": "typed/*.conllu",
+            "validation_data_path": "dev/*.conllu",
+            f"{EMBEDDER}.precision": "bfloat16",
+        },
+        f"{ADAPTERS}|decoder",
         {
             **{name: f"test/{name}.conllu" for name in TREEBANKS},
             **{name: f"zero-shot/{name}.conllu" for name in UNSEEN_TREEBANKS},
         },
         {"accuracy": "accuracy"},
-        {
-            "task": "parts of speech",
-            "languages": [
-                *[
-                    "az",
-                    "be",
-                    "bho",
-                    "bn",
-                    "cs",
-                    "da",
-                    "de",
-                    "en",
-                    "es",
-                    "fa",
-                    "fi",
-                    "fo",
-                    "fr",
-                    "ga",
-                ],
-                *[
-                    "gd",
-                    "he",
-                    "hr",
-                    "hy",
-                    "id",
-                    "is",
-                    "it",
-                    "ja",
-                    "ka",
-                    "kk",
-                    "ko",
-                    "ky",
-                    "la",
-                    "lt",
-                ],
-                *[
-                    "lv",
-                    "mk",
-                    "mr",
-                    "mt",
-                    "nb",
-                    "nl",
-                    "nn",
-                    "pcm",
-                    "pl",
-                    "pt",
-                    "ro",
-                    "ru",
-                    "sa",
-                    "sd",
-                ],
-                *[
-                    "sk",
-                    "sl",
-                    "sq",
-                    "sr",
-                    "sv",
-                    "ta",
-                    "te",
-                    "th",
-                    "tr",
-                    "tt",
-                    "ug",
-                    "uz",
-                    "wo",
-                    "yue",
-                ],
-                "zh",
-            ],
-            "data": "Universal Dependencies",
-            "split": "test",
-            "license": "CC-BY-SA-4.0",
-        },
     ),
 }
 
 
 def train(name: str, folder: Path, run: Path) -> Path:
-    """Trains a model on the data of a folder and returns its archive. Finished rounds are not repeated.
+    """Trains a model on the data of a folder and returns its archive. Finished trainings are not repeated.
 
     Relative paths keep the folder out of the archived config.
     """
-    recipe = RECIPES[name]
-    config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"
-    previous = ""
-    for number, each in enumerate(recipe.rounds, 1):
-        directory = run if number == len(recipe.rounds) else run.with_name(f"{run.name}-{number}")
-        archive = directory / "model.tar.gz"
-        if not archive.exists():
-            options = {**recipe.options, **each.options}
-            if each.kept_weights is not None:
-                weights = Path(f"{directory}.th")
-                weights.parent.mkdir(parents=True, exist_ok=True)
-                torch.save(weights_of(each.start or previous, each.rank), weights)
-                source = {"type": "pretrained", "weights_file_path": str(weights)}
-                options["model.initializer"] = {"regexes": [[each.kept_weights, source]]}
-            command = [sys.executable, "-m", "allennlp_nef", "train", str(config)]
-            command += ["-s", str(directory), "-o", json.dumps(options)]
-            subprocess.run(command, check=True, cwd=folder)
-        previous = str(archive)
+    recipe, archive = RECIPES[name], run / "model.tar.gz"
+    if not archive.exists():
+        start = {"type": "trained_model", "archive": name}
+        options = {
+            **recipe.options,
+            "data_loader.batch_sampler.batch_size": 32,
+            "trainer.optimizer.lr": 7e-4,
+            "model.initializer": {"regexes": [[recipe.kept_weights, start]]},
+        }
+        config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"
+        command = [sys.executable, "-m", "allennlp_nef", "train", str(config)]
+        command += ["-s", str(run), "-o", json.dumps(options)]
+        subprocess.run(command, check=True, cwd=folder)
     return archive
-
-
-def weights_of(archive: str, rank: int) -> dict[str, torch.Tensor]:
-    """Returns the weights of an archive or of a model of this package, with adapters of at least this rank.
-
-    New rows of A are random, and new columns of B are 0, so that the adapters compute the same.
-    """
-    with checked_archive(archive) as folder:
-        weights = torch.load(Path(folder) / "weights.th", map_location="cpu", weights_only=True)
-    torch.manual_seed(1)
-    for name, weight in weights.items():
-        if name.endswith(".down"):
-            bound = weight.size(1) ** -0.5
-            new = torch.empty(max(0, rank - len(weight)), weight.size(1)).uniform_(-bound, bound)
-            weights[name] = torch.cat([weight.float(), new])
-        elif name.endswith(".up"):
-            new = torch.zeros(len(weight), max(0, rank - weight.size(1)))
-            weights[name] = torch.cat([weight.float(), new], 1)
-    return weights
 
 
 def reader_options(name: str) -> dict[str, Any]:
@@ -362,8 +193,8 @@ def parts_of(config: Any) -> Iterator[dict[str, Any]]:
     """Yields all objects in a config."""
     if isinstance(config, dict):
         yield config
-    for each in config.values() if isinstance(config, dict) else ():
-        yield from parts_of(each)
+        for each in config.values():
+            yield from parts_of(each)
 
 
 def scores_of(name: str, archive: Path, folder: Path) -> dict[str, dict[str, float]]:
@@ -385,13 +216,12 @@ def scores_of(name: str, archive: Path, folder: Path) -> dict[str, dict[str, flo
 
 
 def add_to_package(name: str, archive: Path, scores: dict[str, float]) -> None:
-    """Writes the archive of a model and its entry in `models.json` into the package."""
+    """Writes the archive of a model and its scores in `models.json` into the package."""
     folder = Path(allennlp_nef.__file__).parent / "trained_models"
     file = folder / "models.json"
     models = json.loads(file.read_text("utf-8"))
-    command = f"python recipes/prepare_models.py {name} --data FOLDER"
-    models[name] = {**RECIPES[name].entry, "scores": scores, "command": command}
-    file.write_text(json.dumps(dict(sorted(models.items())), indent=2) + "\n", "utf-8")
+    models[name]["scores"] = scores
+    file.write_text(json.dumps(models, indent=2) + "\n", "utf-8")
     shutil.copyfile(archive, folder / f"{name}.tar.gz")
 
 

@@ -18,22 +18,6 @@ def test_an_archive_with_weights_of_16_bits(archive_path, tmp_path):
         torch.testing.assert_close(rounded, weights, rtol=1e-3, atol=1e-6)  # of the same type
 
 
-def test_adapters_of_a_higher_rank_compute_the_same(tmp_path):
-    from prepare_models import pack, weights_of
-
-    folder, inputs = tmp_path / "model", torch.randn(3, 5)
-    folder.mkdir()
-    weights = {"a.down": torch.randn(2, 5), "a.up": torch.randn(4, 2), "b": torch.ones(1)}
-    torch.save(weights, folder / "weights.th")
-    (folder / "config.json").write_text('{"dataset_reader": {}, "model": {}}')
-    pack(str(folder), tmp_path / "model.tar.gz")
-    wider = weights_of(str(tmp_path / "model.tar.gz"), rank=3)
-    assert wider["a.down"].shape == (3, 5) and wider["a.up"].shape == (4, 3)
-    expected = inputs @ weights["a.down"].T @ weights["a.up"].T
-    torch.testing.assert_close(inputs @ wider["a.down"].T @ wider["a.up"].T, expected)
-    assert torch.equal(wider["b"], weights["b"])
-
-
 IOB = """# text = L'Allemagne joue.
 1\tL'\tO
 2\tAllemagne\tB-LOC

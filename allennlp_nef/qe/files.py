@@ -207,8 +207,10 @@ def _read_spans(
 
 def has_judgments(path: str) -> bool:
     """Returns whether the first line of a file is one of judgments of critical errors."""
+    if is_json_lines(path):
+        return False
     cells = next(read_lines(path), (1, ""))[1].split("\t")
-    return not is_json_lines(path) and any(map(_JUDGMENTS.fullmatch, cells))
+    return any(map(_JUDGMENTS.fullmatch, cells))
 
 
 def _read_judgments(path: str, options: ReadOptions) -> Iterator[TranslatedSentence]:

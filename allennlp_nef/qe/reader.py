@@ -226,9 +226,8 @@ class WmtWordQeReader(NefDatasetReader):
         }
         if self.word_similarity:
             fields["similarity"] = ArrayField(similarity_matrix(example.tokens, others))
-        scores = numpy.array(example.estimates, numpy.float32)
-        is_scored = self.sentence_scores and not numpy.isnan(scores).all()
-        if example.tags is not None or is_scored:
+        scores = numpy.array(example.estimates if self.sentence_scores else [], numpy.float32)
+        if example.tags is not None or not numpy.isnan(scores).all():
             tags: Sequence[str | None] = example.tags or [None] * len(example.tokens)
             fields["tags"] = TagsField(tags, target_field, self.label_namespace)
             if self.sentence_scores:
