@@ -34,6 +34,13 @@ REQUIRED = ("source", "target")
 CRITICAL = "critical_error_probability"
 ESTIMATES = ("hter", "quality", CRITICAL)
 """The estimates of a whole translation that a model can predict."""
+SCORES = {
+    CRITICAL: "critical error {:.0%}",
+    "quality": "quality {:.0f}",
+    "hter": "predicted HTER {:.2f}",
+    "expected_bad_share": "expected share of BAD words {:.2f}",
+}
+"""The scores of a whole translation in an answer, and how notes for people show them."""
 SPAN = {"start": int, "end": int, "text": str, "severity": str, "probability": float}
 FINDING = {"kind": str, "start": int, "end": int, "message": str}
 ANSWER: dict[str, Any] = {
@@ -216,7 +223,7 @@ def findings_of(pair: TranslatedSentence, language_pair: str | None = None) -> l
     return [finding._asdict() for finding in findings]
 
 
-def hter_of(answer: Mapping[str, Any]) -> float:
+def predicted_hter(answer: Mapping[str, Any]) -> float:
     """Returns the predicted HTER of an answer, or the expected share of BAD words if the model does not predict it."""
     hter: float = answer.get("hter", answer["expected_bad_share"])
     return hter
@@ -225,9 +232,9 @@ def hter_of(answer: Mapping[str, Any]) -> float:
 def risk_of(answer: Mapping[str, Any], order_by: str | None = None) -> float:
     """Returns how urgently a translation should be reviewed, from 0 to 1.
 
-    `order_by` is one of the `ESTIMATES`. By default, it is the probability of a critical error, or `hter_of` if the
-    model does not predict it. Raises a `KeyError` if the answer lacks the estimate.
+    `order_by` is one of the `ESTIMATES`. By default, it is the probability of a critical error, or `predicted_hter` if
+    the model does not predict it. Raises a `KeyError` if the answer lacks the estimate.
     """
     if order_by is None:
-        return float(answer.get(CRITICAL, hter_of(answer)))
+        return float(answer.get(CRITICAL, predicted_hter(answer)))
     return 1 - answer[order_by] / 100 if order_by == "quality" else float(answer[order_by])

@@ -9,7 +9,7 @@ from typing import Any
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.dataset_readers.base import Prediction, Writer
-from allennlp_nef.qe.answers import hter_of
+from allennlp_nef.qe.answers import predicted_hter
 from allennlp_nef.qe.layouts import BAD, GAP, OK, interleave
 from allennlp_nef.qe.span_files import NO_ERROR
 from allennlp_nef.qe.spans import token_offsets
@@ -73,7 +73,7 @@ def write_rows(
 
 def write_sentence_scores(reader: Any, prediction: Prediction) -> str:
     """Returns a row of a WMT22 or 23 sentence score submission: language pair, method, sentence, score."""
-    cells = (*_system(prediction), prediction.number, hter_of(prediction.answer))
+    cells = (*_system(prediction), prediction.number, predicted_hter(prediction.answer))
     return _header(prediction, 3) + "\t".join(map(str, cells)) + "\n"
 
 

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from allennlp_nef.data.sentence import Sentence
 from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.answers import SCORES
 from allennlp_nef.qe.layouts import SEVERITIES
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
@@ -112,14 +113,6 @@ def errors_of(segment: TranslatedSentence, answer: Answer | None) -> list[dict[s
     return [{**each._asdict(), "text": text[each.start : each.end]} for each in segment.spans]
 
 
-_SCORES = {
-    "critical_error_probability": "critical error {:.0%}",
-    "quality": "quality {:.0f}",
-    "hter": "predicted HTER {:.2f}",
-    "expected_bad_share": "expected share of BAD words {:.2f}",
-}
-
-
 def note_of(segment: TranslatedSentence, answer: Answer | None) -> str:
     """
     Returns a segment's decision, scores and errors in words, such as "accepted; predicted HTER 0.42; major error (91%)
@@ -132,7 +125,7 @@ def note_of(segment: TranslatedSentence, answer: Answer | None) -> str:
     if is_reviewed(segment):
         made = {"accept": "accepted", "reject": "rejected", None: "no decision"}[segment.decision]
         parts.append(f"{made}: {segment.note}" if segment.note else made)
-    parts += [shown.format(fields[name]) for name, shown in _SCORES.items() if name in fields]
+    parts += [shown.format(fields[name]) for name, shown in SCORES.items() if name in fields]
     for span in errors_of(segment, answer) or ():
         place = f"{span['start']}-{span['end']}: {span['text'] or '(missing)'}"
         kind = f"{span['severity']} error" if "severity" in span else "error"

@@ -12,6 +12,7 @@ from typing import Any
 
 from allennlp_nef.data.files import read_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.qe.answers import SCORES
 from allennlp_nef.qe.bitext.languages import base_language, language_of
 from allennlp_nef.qe.bitext.segments import (
     UNKNOWN_SEVERITY,
@@ -27,9 +28,8 @@ from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 logger = logging.getLogger(__name__)
 
-_SCORES = ("critical_error_probability", "quality", "hter", "expected_bad_share")
 ADDED = (
-    *_SCORES,
+    *SCORES,
     *("start_ids", "end_ids", "errors", "probabilities"),
     *("checks", "decision", "reviewer_note"),
 )
@@ -215,7 +215,7 @@ def _values(segment: TranslatedSentence, answer: Answer | None) -> dict[str, Any
     values: dict[str, Any] = {}
     if answer is not None:
         values = dict.fromkeys(ADDED[:-3]) | {"checks": answer.get("checks")}
-        values |= {name: round(answer[name], 4) for name in _SCORES if name in answer}
+        values |= {name: round(answer[name], 4) for name in SCORES if name in answer}
     spans = errors_of(segment, answer)
     if spans is not None:
         values |= {

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allennlp_nef.pages.document import document_of
-from allennlp_nef.qe.answers import risk_of
+from allennlp_nef.qe.answers import SCORES, risk_of
 from allennlp_nef.qe.bitext.segments import UNKNOWN_SEVERITY, Answer, Bitext, is_reviewed
 from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES
 from allennlp_nef.qe.review.decisions import names_of
-from allennlp_nef.qe.review.summary import SCORES
 from allennlp_nef.qe.spans import project_spans
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy
 
-from allennlp_nef.qe.answers import CRITICAL, ESTIMATES
+from allennlp_nef.qe.answers import CRITICAL, SCORES
 from allennlp_nef.qe.checks import CHECKS
 from allennlp_nef.qe.layouts import OK
 
-SCORES = (*ESTIMATES, "expected_bad_share")
 # The numbers of a row before those of the checks.
 _NUM_NUMBERS = len(SCORES) + 4
 
@@ -45,7 +44,7 @@ def summary_of(rows: numpy.ndarray) -> dict[str, Any]:
     scored = rows[~numpy.isnan(rows[:, -1])]
     *scores, critical, thresholds, words, flagged = scored.T[:_NUM_NUMBERS]
     found = scored[:, _NUM_NUMBERS:] > 0
-    known = [values[~numpy.isnan(values)] for values in scores]
+    known = {name: values[~numpy.isnan(values)] for name, values in zip(SCORES, scores)}
     return {
         "sentences": len(rows),
         "scored": len(scored),
@@ -53,8 +52,8 @@ def summary_of(rows: numpy.ndarray) -> dict[str, Any]:
         "threshold": float(thresholds[0]) if len({*thresholds}) == 1 else None,
         "flagged_sentences": int((flagged > 0).sum()),
         "flagged_words": int(flagged.sum()),
-        "critical_sentences": int(critical.sum()) if len(known[SCORES.index(CRITICAL)]) else None,
-        **{f"mean_{n}": float(v.mean()) if len(v) else None for n, v in zip(SCORES, known)},
+        "critical_sentences": int(critical.sum()) if len(known[CRITICAL]) else None,
+        **{f"mean_{n}": float(v.mean()) if len(v) else None for n, v in known.items()},
         "sentences_with_findings": int(found.any(1).sum()),
         **{f"{kind}_findings": int(column.sum()) for kind, column in zip(CHECKS, found.T)},
     }
