@@ -30,12 +30,6 @@ from allennlp_nef.qe.pair_embedders import PairEmbedder
 MIN_SHARE = 1e-4
 
 
-def check_temperature(value: float) -> None:
-    """Raises a `ConfigurationError` unless a temperature is above 0 and finite."""
-    if not (isinstance(value, int | float) and 0 < value < math.inf):
-        raise ConfigurationError(f"temperature: expected a number above 0, got {value}")
-
-
 class SentenceHead(torch.nn.Module, FromParams):
     """Estimates a property of a translation, a number in [0, 1], from its words.
 
@@ -66,7 +60,7 @@ class SentenceHead(torch.nn.Module, FromParams):
         super().__init__()
         check_numbers(0, loss_weight=loss_weight)
         check_numbers(0, 1, threshold=threshold)
-        check_temperature(temperature)
+        check_numbers(1e-6, temperature=temperature)
         self.loss_weight, self.temperature, self.threshold = loss_weight, temperature, threshold
         self.scale = torch.nn.Parameter(torch.ones(()))
         self.projection = torch.nn.Linear(2 * input_dim, 1)
@@ -169,7 +163,7 @@ class WordQeTagger(NefTagger):
         labels = self.tag_head.labels
         if not is_word_qe(labels):
             raise ConfigurationError(f"expected the labels OK and BAD or severities, got {labels}")
-        check_temperature(temperature)
+        check_numbers(1e-6, temperature=temperature)
         unknown = (sentence_heads or {}).keys() - {*ESTIMATES}
         if unknown:
             raise ConfigurationError(
