@@ -7,8 +7,8 @@ A file has named entities (columns number, word, BIO tag) or parts of speech (Co
 is known can be read as raw text. Of the sentences of each file, in their order,
 
     25%    are raw text, split as in requests; a word has the tag of the annotated word with which it shares most
-    15%    are in lower case
-    8%     are in capitals
+    10%    are in lower case
+    5%     are in capitals
     5%     lack the final punctuation mark
     2%     end with an emoji (O or SYM)
 
@@ -95,7 +95,7 @@ def as_raw(text: str, words: Tagged, offsets: Offsets, tokenizer: PunctuationTok
 
 def varied(words: Tagged, rng: random.Random, other: str) -> Tagged:
     """Returns a sentence, perhaps in other cases, without the last punctuation mark, or with an emoji."""
-    case = rng.choices([str, str.lower, str.upper], [0.77, 0.15, 0.08])[0]
+    case = rng.choices([str, str.lower, str.upper], [0.85, 0.1, 0.05])[0]
     words = [(case(word), tag) for word, tag in words]
     if rng.random() < 0.05 and len(words) > 2 and not any(map(str.isalnum, words[-1][0])):
         words.pop()
