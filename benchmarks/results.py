@@ -47,6 +47,7 @@ import allennlp_nef  # noqa: F401  # registers the components
 from allennlp_nef.archives import load_archive_safely, load_predictor
 from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.significance import compare
+from allennlp_nef.predictors.base import Item
 from allennlp_nef.qe.calibration import (
     LabeledWords,
     bad_words,
@@ -165,7 +166,9 @@ def score_calibrated(run: Run, study: Study) -> dict[str, dict[str, Part]]:
             files = find_files(run.files[part])
             if not alignments:
                 files.pop("alignments", None)
-            words[part] = labeled_words(WordQePredictor(model, reader), reader.read(files))
+            items = [*map(Item, reader.read(files))]
+            WordQePredictor(model, reader).run(items)
+            words[part] = labeled_words(model, items)
         return words
 
     words = {"": read(alignments=True)}

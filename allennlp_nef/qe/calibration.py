@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy
-from allennlp.data import Instance
 
 from allennlp_nef.data.fields import UNSEEN
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.predictors.base import Item
 from allennlp_nef.qe.answers import CRITICAL, bad_probabilities
 from allennlp_nef.qe.layouts import BAD, OK
+from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.predictor import WordQePredictor
 from allennlp_nef.qe.scores import (
     best_threshold,
@@ -160,8 +160,9 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
     errors, data without judgments of them.
     """
     model = predictor._model
-    instances = list(predictor._dataset_reader.read(data))
-    words = labeled_words(predictor, instances)
+    items = [*map(Item, predictor._dataset_reader.read(data))]
+    predictor.run(items)
+    words = labeled_words(model, items)
     for half in (words.half(0), words.half(1)):
         is_bad = half.gold != words.labels.index(OK)
         if is_bad.all() or not is_bad.any():
@@ -170,30 +171,26 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
             )
     result = calibrate(words, objective, (model.temperature, model.threshold_or_default))
     if CRITICAL in model.sentence_heads:
-        items = [item for item in map(Item, instances) if item.record.critical is not None]
-        result.critical = fit_critical(predictor, items, data)
+        judged = [each for each in items if each.record.critical is not None]
+        result.critical = fit_critical(judged, model.sentence_heads[CRITICAL].temperature, data)
     return result
 
 
-def fit_critical(predictor: WordQePredictor, items: list[Item], data: Any) -> dict[str, float]:
+def fit_critical(items: list[Item], old: float, data: Any) -> dict[str, float]:
     """Fits the temperature and threshold of the probability of critical errors; see `Calibration.critical`.
 
-    Raises a `DataFormatError` unless there are judgments with and without a critical error.
+    The items are judged sentences with the outputs of a model, whose temperature is `old`. Raises a `DataFormatError`
+    unless there are judgments with and without a critical error.
     """
-    head = predictor._model.sentence_heads[CRITICAL]
     happened = numpy.array([item.record.critical >= 0.5 for item in items], dtype=bool)
     if not happened.any() or happened.all():
         raise DataFormatError(
             f"{data}: expected judgments of critical errors, with and without one, for the model's {CRITICAL}, got "
             f"{happened.sum()} of {len(happened)} sentences with one"
         )
-    old, head.temperature = head.temperature, 1.0
-    try:
-        predictor.run(items)
-    finally:
-        head.temperature = old
     yes = numpy.array([item.output[CRITICAL] for item in items], dtype=float)
     table = numpy.stack([1 - yes, yes], -1).clip(1e-6, 1 - 1e-6)
+    table = with_temperature(table, 1 / old)
     temperature = fit_temperature(table, happened.astype(int))
     before, after = (with_temperature(table, each)[:, 1] for each in (old, temperature))
     threshold = best_threshold(after, happened)[0]
@@ -206,19 +203,15 @@ def fit_critical(predictor: WordQePredictor, items: list[Item], data: Any) -> di
     }
 
 
-def labeled_words(predictor: WordQePredictor, instances: Iterable[Instance]) -> LabeledWords:
-    """Returns the words of the instances that have gold tags."""
-    items = [item for item in map(Item, instances) if item.record.tags is not None]
-    model = predictor._model
-    temperature, model.temperature = model.temperature, 1.0
-    try:
-        predictor.run(items)
-    finally:
-        model.temperature = temperature
-    indices = {label: index for index, label in enumerate(model.tag_head.labels)}
-    tables = [numpy.zeros((0, len(indices)))]
+def labeled_words(model: WordQeTagger, items: Iterable[Item]) -> LabeledWords:
+    """Returns the words with gold tags of items with the outputs of a model."""
+    items = [item for item in items if item.record.tags is not None]
+    labels = model.tag_head.labels
+    indices = {label: index for index, label in enumerate(labels)}
+    tables = [numpy.zeros((0, len(labels)))]
     tables += [item.output["class_probabilities"] for item in items]
     tags = [item.record.tags for item in items]
     gold = [indices.get(tag, UNSEEN) for row in tags for tag in row]
     sentences = numpy.repeat(numpy.arange(len(tags)), list(map(len, tags)))
-    return LabeledWords(numpy.concatenate(tables), numpy.array(gold), sentences, [*indices])
+    table = with_temperature(numpy.concatenate(tables), 1 / model.temperature)
+    return LabeledWords(table, numpy.array(gold), sentences, labels)

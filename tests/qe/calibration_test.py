@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from allennlp_nef.errors import DataFormatError
+from allennlp_nef.predictors.base import Item
 from allennlp_nef.qe.answers import CRITICAL
 from allennlp_nef.qe.calibration import (
     LabeledWords,
@@ -120,7 +121,9 @@ def test_probabilities_of_a_model_are_those_before_its_calibration(name, data, m
         for probability in answer["bad_probabilities"]
     ]
     monkeypatch.setattr(model, "temperature", 3.0)
-    words = labeled_words(WordQePredictor(model, reader, batch_size=3), reader.read(path))
+    items = [*map(Item, reader.read(path))]
+    WordQePredictor(model, reader, batch_size=3).run(items)
+    words = labeled_words(model, items)
     assert words.probabilities[:, 1] == pytest.approx(expected, abs=1e-5)
     assert [len(words.gold[words.sentences == i]) for i in range(4)] == [
         len(pair[1].split()) + (name == "eos") for pair in PAIRS
