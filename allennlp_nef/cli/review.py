@@ -225,7 +225,7 @@ def review(
         model |= {"threshold": threshold, "batch_size": batch_size, "cuda_device": cuda_device}
         results = _predict(segments, archive, order_by, model)
     elif answers is not None:
-        results = read_answers(answers, segments)
+        results = read_answers(answers, segments, order_by)
     if has_scores and checks:
         results = map(_checked, results, segments)
     tables: list[numpy.ndarray] = []
@@ -247,8 +247,6 @@ def review(
             raise UserError(f"{failed[0]} (no segment can be scored)")
         if page:
             heading = title or ", ".join(Path(bitext.path).name for bitext in bitexts)
-            if order_by and any(order_by not in each and "error" not in each for each in kept):
-                raise UserError(f"--order-by: expected {order_by} in all answers")
             model_name = _name_of(archive) if archive else ""
             text = report_page(heading, bitexts, kept, model_name, order_by)
             page.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -190,6 +190,7 @@ def test_outputs_replace_neither_inputs_nor_each_other(
     "changes",
     [
         *({"tokens": ["den", "Hund"]}, {"tags": ["OK"]}, {"bad_probabilities": [1, "0"]}),
+        {"bad_probabilities": [1, 1.5]},
         *({"threshold": None}, {"expected_bad_share": "x"}, {"spans": 3}),
         {"spans": [{"start": 0, "end": 3}]},
         {"spans": [{"start": 0, "end": 9, "text": "das Haus", "probability": 1}]},
@@ -441,8 +442,11 @@ def test_findings_of_checks_are_counted_and_in_annotated_files(archive, write_te
     assert len(lines) == 4 and {line.split("\t")[10] for line in table.open("r")} == {""}
 
 
-def test_an_order_needs_the_estimate_and_a_report(tsv, archive, tmp_path):
+def test_an_order_needs_the_estimate_and_a_report(tsv, archive, write_text, tmp_path):
     output = str(tmp_path / "report.html")
+    answers = write_text("answers.jsonl", "".join(map(line_of, PAIRS)))
+    with pytest.raises(DataFormatError, match=r"answers\.jsonl:1: expected quality"):
+        review([tsv], answers=answers, output=output, order_by="quality")
     with pytest.raises(UserError, match="quality"):
         review([tsv], archive=archive, output=output, order_by="quality")
     with pytest.raises(UserError, match="--order-by"):

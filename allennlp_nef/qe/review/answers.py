@@ -14,7 +14,9 @@ from allennlp_nef.qe.spans import join_bad_words
 from allennlp_nef.qe.translated_sentence import TranslatedSentence
 
 
-def read_answers(path: str, segments: Sequence[TranslatedSentence]) -> Iterator[Answer]:
+def read_answers(
+    path: str, segments: Sequence[TranslatedSentence], order_by: str | None = None
+) -> Iterator[Answer]:
     """
     Yields the answers in a file, one per segment, without the findings of checks.
 
@@ -23,10 +25,13 @@ def read_answers(path: str, segments: Sequence[TranslatedSentence]) -> Iterator[
     path : `str`
         JSON lines, as `predict` writes them.
     segments : `Sequence[TranslatedSentence]`
+    order_by : `str`, optional (default = `None`)
+        An estimate that all answers must have.
 
     # Raises
 
-    `DataFormatError`: a line is not an answer about its segment, or there are more or fewer than segments.
+    `DataFormatError`: a line is not an answer about its segment, or lacks the estimate, or there are more or fewer than
+    segments.
     """
     for count, (segment, item) in enumerate(zip_longest(segments, read_objects(path))):
         if segment is None or item is None:
@@ -43,6 +48,8 @@ def read_answers(path: str, segments: Sequence[TranslatedSentence]) -> Iterator[
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             expected = f"an answer of `predict` for {segment.place} ({describe(error)})"
             raise DataFormatError(f"{path}:{number}: expected {expected}") from None
+        if order_by is not None and order_by not in answer:
+            raise DataFormatError(f"{path}:{number}: expected {order_by} for --order-by, got none")
         yield placed
 
 
@@ -65,6 +72,8 @@ def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
         SEVERITIES.index(each.get("severity", SEVERITIES[0]))
         if not 0 <= each["start"] <= each["end"] <= length:
             raise ValueError(f"a span from {each['start']} to {each['end']} of {length} characters")
+    if not all(0 <= probability <= 1 for probability in bad):
+        raise ValueError("expected bad_probabilities from 0 to 1")
     if "offsets" not in answer:
         placed["spans"] = join_bad_words(target, offsets, tags, bad)
     return placed
