@@ -1,6 +1,6 @@
 """Calibration of word-level quality estimators: fits a temperature and a threshold to labeled data.
 
-`calibrate_model` runs a model; all other functions work on arrays.
+`calibrate_model` runs a model; all other functions work on arrays, or on items with the outputs of a model.
 """
 
 from collections.abc import Iterable, Sequence
@@ -160,7 +160,11 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
     errors, data without judgments of them.
     """
     model = predictor._model
-    items = [*map(Item, predictor._dataset_reader.read(data))]
+    items = [
+        item
+        for item in map(Item, predictor._dataset_reader.read(data))
+        if item.record.tags is not None or item.record.critical is not None
+    ]
     predictor.run(items)
     words = labeled_words(model, items)
     for half in (words.half(0), words.half(1)):
