@@ -12,7 +12,7 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from os import PathLike
@@ -267,12 +267,13 @@ def _resolve_safely(cls: type, name: str) -> Any:
     return _resolve_class_name.__func__(cls, name)
 
 
-def copy_archive(path: str, output: Path, model: Mapping[str, Any]) -> None:
-    """Copies an archive, replacing the `model` in its config."""
+def copy_archive(path: str, output: Path, changes: Mapping[str, Callable[[bytes], bytes]]) -> None:
+    """Copies an archive, changing the contents of some of its files."""
     with tarfile.open(path) as old, tarfile.open(output, "w:gz", compresslevel=1) as new:
         for member in old:
             file: IO[bytes] | None = old.extractfile(member) if member.isfile() else None
-            if file is not None and os.path.normpath(member.name) == "config.json":
-                text = json.dumps({**json.load(file), "model": model}, indent=4).encode("utf-8")
-                member.size, file = len(text), io.BytesIO(text)
+            change = changes.get(os.path.normpath(member.name))
+            if file is not None and change is not None:
+                content = change(file.read())
+                member.size, file = len(content), io.BytesIO(content)
             new.addfile(member, file)

@@ -1,8 +1,11 @@
 """`allennlp-nef calibrate`: fits the temperature and threshold of a quality estimator to labeled data."""
 
 import argparse
+import io
+import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,7 @@ archive with both values in its config; predict, evaluate and serve then use the
 Prints the scores on DEV before and after. The cross-fitted scores estimate performance on similar new data: two fits,
 each on half of the sentences and scored on the other half, then averaged. ECE is the expected calibration error of the
 probability of BAD. For a model that predicts critical errors, DEV also needs judgments of them (as validation data, a
-list of both kinds of files), and the temperature and threshold of that probability are fitted, too.
+list of both kinds of files), and that probability is calibrated, too (Platt scaling), and gets its own threshold.
 """
 
 
@@ -99,12 +102,34 @@ def calibrate(
         predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
         calibration = calibrate_model(predictor, data, maximize)
         options: dict[str, Any] = {name: getattr(calibration, name) for name in _FITTED}
-        if calibration.critical is not None:
-            fitted = {name: calibration.critical[name] for name in _FITTED}
+        critical, changes = calibration.critical, {}
+        if critical is not None:
+            head = model.sentence_heads[CRITICAL]
+            head.rescale(critical["slope"], critical["intercept"])
+            changes["weights.th"] = partial(_with_weights, head, f"sentence_heads.{CRITICAL}.")
             heads = dict(config["model"]["sentence_heads"])
-            options["sentence_heads"] = {**heads, CRITICAL: {**heads[CRITICAL], **fitted}}
-        copy_archive(path, draft, {**config["model"], **options})
+            heads[CRITICAL] = {**heads[CRITICAL], "threshold": critical["threshold"]}
+            options["sentence_heads"] = heads
+        changes["config.json"] = partial(_with_model, {**config["model"], **options})
+        copy_archive(path, draft, changes)
     return {"archive": archive, "data": data, "output": output, **vars(calibration)}
+
+
+def _with_model(model: dict[str, Any], config: bytes) -> bytes:
+    """Returns a config with another model."""
+    return json.dumps({**json.loads(config), "model": model}, indent=4).encode()
+
+
+def _with_weights(module: Any, prefix: str, weights: bytes) -> bytes:
+    """Returns weights of a model with those of a module of it, whose names have a prefix."""
+    import torch
+
+    new = torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True)
+    for name, tensor in module.state_dict(prefix=prefix).items():
+        new[name] = tensor.to(new[name])
+    file = io.BytesIO()
+    torch.save(new, file)
+    return file.getvalue()
 
 
 def as_text(results: Mapping[str, Any]) -> str:
@@ -126,7 +151,6 @@ def as_text(results: Mapping[str, Any]) -> str:
         report = (
             f"\n\n{critical['sentences']} sentences judged for critical errors (percentages)\n\n"
             f"{table_text([{**row, 'ECE before': critical['ece_before']}])}\n\n"
-            f"temperature: {critical['temperature']:.4f}\n"
             f"threshold: {critical['threshold']:.4f}, for the highest MCC"
         )
     return (

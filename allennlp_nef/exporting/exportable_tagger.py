@@ -105,7 +105,7 @@ class ExportableTagger(torch.nn.Module):
             table = self.model.tag_head.probabilities(scores, mask)
             shares = self.model.bad_probabilities(table)
             for head in self.model.sentence_heads.values():
-                outputs.append(head.score(head(states, mask, shares)))
+                outputs.append(head(states, mask, shares).sigmoid())
         if "source_bad_probabilities" in names:
             bad = self.model.bad_probabilities(self.model.calibrated(table))
             outputs.append(source_bad_probabilities(bad, weights, mask))

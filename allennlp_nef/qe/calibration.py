@@ -60,8 +60,8 @@ class Calibration:
     cross_fitted: dict[str, float]
     """The mean of two fits, each on half of the sentences and scored on the other half: an estimate for new data."""
     critical: dict[str, float] | None = None
-    """The `temperature` and `threshold` of the probability of critical errors; the number of judged `sentences`; and
-    the `detection_scores`, with these and `ece_before`. None if the model does not predict it."""
+    """Of the probability of critical errors: the `slope` and `intercept` of its logit, and the `threshold`; the number
+    of judged `sentences`; the `detection_scores`, with these, and `ece_before`. None if the model lacks its head."""
 
 
 def with_temperature(probabilities: numpy.ndarray, temperature: float) -> numpy.ndarray:
@@ -176,15 +176,13 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
     result = calibrate(words, objective, (model.temperature, model.threshold_or_default))
     if CRITICAL in model.sentence_heads:
         judged = [each for each in items if each.record.critical is not None]
-        result.critical = fit_critical(judged, model.sentence_heads[CRITICAL].temperature, data)
+        result.critical = fit_critical(judged, data)
     return result
 
 
-def fit_critical(items: list[Item], old: float, data: Any) -> dict[str, float]:
-    """Fits the temperature and threshold of the probability of critical errors; see `Calibration.critical`.
-
-    The items are judged sentences with the outputs of a model, whose temperature is `old`. Raises a `DataFormatError`
-    unless there are judgments with and without a critical error.
+def fit_critical(items: list[Item], data: Any) -> dict[str, float]:
+    """Fits the probability of critical errors of judged sentences, with the outputs of a model; see
+    `Calibration.critical`. Raises a `DataFormatError` unless there are judgments with and without a critical error.
     """
     happened = numpy.array([item.record.critical >= 0.5 for item in items], dtype=bool)
     if not happened.any() or happened.all():
@@ -192,19 +190,36 @@ def fit_critical(items: list[Item], old: float, data: Any) -> dict[str, float]:
             f"{data}: expected judgments of critical errors, with and without one, for the model's {CRITICAL}, got "
             f"{happened.sum()} of {len(happened)} sentences with one"
         )
-    yes = numpy.array([item.output[CRITICAL] for item in items], dtype=float)
-    table = numpy.stack([1 - yes, yes], -1).clip(1e-6, 1 - 1e-6)
-    table = with_temperature(table, 1 / old)
-    temperature = fit_temperature(table, happened.astype(int))
-    before, after = (with_temperature(table, each)[:, 1] for each in (old, temperature))
+    before = numpy.array([item.output[CRITICAL] for item in items], dtype=float)
+    before = before.clip(1e-6, 1 - 1e-6)
+    logits = numpy.log(before / (1 - before))
+    slope, intercept = fit_logits(logits, happened)
+    after = 1 / (1 + numpy.exp(-slope * logits - intercept))
     threshold = best_threshold(after, happened)[0]
     return {
-        "temperature": temperature,
+        "slope": slope,
+        "intercept": intercept,
         "threshold": threshold,
         "sentences": len(items),
         "ece_before": expected_calibration_error(calibration_bins(before, happened)),
         **detection_scores(after, happened, threshold),
     }
+
+
+def fit_logits(logits: numpy.ndarray, happened: numpy.ndarray) -> tuple[float, float]:
+    """Returns the a and b with which sigmoid(a logit + b) has the highest likelihood: Platt scaling ("Probabilistic
+    Outputs for Support Vector Machines", 1999). Both arrays are (sentences,)."""
+    from scipy.optimize import minimize
+
+    signs = numpy.where(happened, -1.0, 1.0)
+
+    def loss(parameters: numpy.ndarray) -> float:
+        slope, intercept = parameters
+        return float(numpy.logaddexp(0, signs * (slope * logits + intercept)).mean())
+
+    bound = (1 / MAX_TEMPERATURE, MAX_TEMPERATURE)  # the order of sentences stays
+    slope, intercept = minimize(loss, [1.0, 0.0], bounds=[bound, (None, None)]).x
+    return float(slope), float(intercept)
 
 
 def labeled_words(model: WordQeTagger, items: Iterable[Item]) -> LabeledWords:

@@ -33,10 +33,9 @@ MIN_SHARE = 1e-4
 class SentenceHead(torch.nn.Module, FromParams):
     """Estimates a property of a translation, a number in [0, 1], from its words.
 
-    score = sigmoid((a logit(p) + w . h + b) / T), where p is the mean probability of BAD of the words, and h the mean
-    and the maximum of their states. Initially a is 1, and w and b are 0, so that the score is p. The loss of a sentence
-    with gold score y is the cross-entropy -y log(score) - (1 - y) log(1 - score) with T = 1, which is minimal at
-    score = y.
+    score = sigmoid(a logit(p) + w . h + b), where p is the mean probability of BAD of the words, and h the mean and the
+    maximum of their states. Initially a is 1, and w and b are 0, so that the score is p. The loss of a sentence with
+    gold score y is the cross-entropy -y log(score) - (1 - y) log(1 - score), which is minimal at score = y.
 
     # Parameters
 
@@ -44,8 +43,6 @@ class SentenceHead(torch.nn.Module, FromParams):
         The dimension of the states; set by the model.
     loss_weight : `float`, optional (default = `10.0`)
         The weight of the mean loss of the sentences with a gold score, which is added to the loss of the tags.
-    temperature : `float`, optional (default = `1.0`)
-        T of temperature scaling; `allennlp-nef calibrate` finds it.
     threshold : `float`, optional (default = `0.5`)
         Reports count sentences with at least this score; `allennlp-nef calibrate` finds it.
     """
@@ -54,21 +51,19 @@ class SentenceHead(torch.nn.Module, FromParams):
         self,
         input_dim: int,
         loss_weight: float = 10.0,
-        temperature: float = 1.0,
         threshold: float = 0.5,
     ) -> None:
         super().__init__()
         check_numbers(0, loss_weight=loss_weight)
         check_numbers(0, 1, threshold=threshold)
-        check_numbers(1e-6, temperature=temperature)
-        self.loss_weight, self.temperature, self.threshold = loss_weight, temperature, threshold
+        self.loss_weight, self.threshold = loss_weight, threshold
         self.scale = torch.nn.Parameter(torch.ones(()))
         self.projection = torch.nn.Linear(2 * input_dim, 1)
         torch.nn.init.zeros_(self.projection.weight)
         torch.nn.init.zeros_(self.projection.bias)
 
     def forward(self, states: Tensor, mask: Tensor, bad_probabilities: Tensor) -> Tensor:
-        """Returns the logits of the scores with T = 1, (batch,).
+        """Returns the logits of the scores, (batch,).
 
         From states (batch, tokens, input_dim), and a mask and the probabilities of BAD, each (batch, tokens).
         """
@@ -81,9 +76,12 @@ class SentenceHead(torch.nn.Module, FromParams):
         pooled = torch.cat([means, highest], -1)
         return self.scale * torch.logit(share, MIN_SHARE) + self.projection(pooled).squeeze(-1)
 
-    def score(self, logits: Tensor) -> Tensor:
-        """Returns the scores, (batch,)."""
-        return (logits / self.temperature).sigmoid()
+    @torch.no_grad()
+    def rescale(self, slope: float, intercept: float) -> None:
+        """Changes the parameters so that each logit becomes `slope * logit + intercept`."""
+        for parameter in self.parameters():
+            parameter.mul_(slope)
+        self.projection.bias.add_(intercept)
 
     def loss(self, logits: Tensor, gold: Tensor) -> Tensor:
         """Returns the loss, a scalar; 0 if no gold score is known. Both are (batch,); unknown scores are NaN, and those
@@ -232,7 +230,7 @@ class WordQeTagger(NefTagger):
             shares = self.bad_probabilities(self.tag_head.probabilities(output["scores"], mask))
         for name, head in self.sentence_heads.items():
             logits = head(states, mask, shares)
-            output[name] = head.score(logits)
+            output[name] = logits.sigmoid()
             if "loss" in output and gold:
                 known = gold[name].masked_fill(~mask.any(-1), math.nan)
                 output["loss"] = output["loss"] + head.loss(logits, known)

@@ -1,14 +1,18 @@
 """`calibrate`: the scores that it prints, and the archive that it writes."""
 
+import io
 import json
 import tarfile
 from pathlib import Path
 
 import pytest
+import torch
 
+from allennlp_nef import resources
 from allennlp_nef.cli import calibrate as command
 from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.errors import UserError
+from allennlp_nef.qe.answers import CRITICAL
 from tests.cli.commands import output
 from tests.conftest import ROOT
 
@@ -18,6 +22,11 @@ DEV = str(ROOT / "fixtures" / "qe" / "dev")
 def members_of(path):
     with tarfile.open(path) as archive:
         return {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
+
+
+def weights_of(path):
+    weights = members_of(path)["weights.th"]
+    return torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +75,32 @@ def test_an_old_calibration_is_replaced(results, folder, tmp_path):
     assert again["before"] == pytest.approx(results["after"])
     assert again["temperature"] == pytest.approx(results["temperature"])
     assert again["after"]["f1_mult"] >= results["after"]["f1_mult"]
+
+
+def test_critical_errors_are_calibrated_in_the_weights(folder, tmp_path):
+    """Only the head of `qe-multilingual` changes; a second calibration has nothing to do."""
+    judged = tmp_path / "judged.tsv"
+    pairs = [("A dog.", "Ein Hund."), ("Two dogs.", "Drei Katzen."), ("It rains.", "Es regnet.")]
+    judged.write_text(
+        "".join(
+            f"{i}\t{source}\t{target}\t[{i % 2}, {i % 2}, 0]\tERR\n"
+            for i, (source, target) in enumerate(pairs * 2)
+        )
+    )
+    for ending in ("src", "mt", "tags"):
+        text = "".join(Path(f"{DEV}.{ending}").read_text().splitlines(True)[:20])
+        (tmp_path / f"dev.{ending}").write_text(text)
+    data, new = [str(tmp_path / "dev"), str(judged)], folder / "critical.tar.gz"
+    results = calibrate("qe-multilingual", data, output=str(new))
+    old, changed = (weights_of(path) for path in (resources.archive_path("qe-multilingual"), new))
+    different = {name for name in old if not torch.equal(old[name], changed[name])}
+    assert different == {name for name in old if name.startswith(f"sentence_heads.{CRITICAL}.")}
+    assert all(changed[name].dtype == tensor.dtype for name, tensor in old.items())
+    config = json.loads(members_of(new)["config.json"])
+    head = config["model"]["sentence_heads"][CRITICAL]
+    assert head["threshold"] == results["critical"]["threshold"]
+    again = calibrate(str(new), data, output=str(tmp_path / "again.tar.gz"))["critical"]
+    assert again["ece_before"] == pytest.approx(results["critical"]["ece"], abs=0.01)
 
 
 def test_report_is_a_table(archive_path, tmp_path):

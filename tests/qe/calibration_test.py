@@ -9,11 +9,13 @@ from allennlp_nef.errors import DataFormatError
 from allennlp_nef.predictors.base import Item
 from allennlp_nef.qe.answers import CRITICAL
 from allennlp_nef.qe.calibration import (
+    MAX_TEMPERATURE,
     LabeledWords,
     bad_words,
     calibrate,
     calibrate_model,
     fit,
+    fit_logits,
     fit_temperature,
     labeled_words,
     scores_of,
@@ -148,17 +150,28 @@ def test_the_probability_of_critical_errors_is_calibrated(judged, monkeypatch):
     model, reader = train(heads=(CRITICAL,))
     monkeypatch.setattr(reader, "sentence_scores", True)
     head = model.sentence_heads[CRITICAL]
-    monkeypatch.setattr(head, "temperature", 3.0)
-    path = judged((0, 0, 0), (0, 0, 1), (1, 1, 3), (1, 1, 0))
+    old = {name: tensor.clone() for name, tensor in head.state_dict().items()}
+    path = judged((0, 0, 0), (0, 0, 1), (1, 1, 3), (0, 0, 0))
     fitted = calibrate_model(WordQePredictor(model, reader), path).critical
-    assert head.temperature == 3.0 and fitted["sentences"] == 4
-    assert 0 <= fitted["threshold"] <= 1 and fitted["mcc"] > 0
-    monkeypatch.setattr(head, "temperature", fitted["temperature"])
+    assert fitted["sentences"] == 4 and 0 <= fitted["threshold"] <= 1 and fitted["mcc"] > 0
+    head.rescale(fitted["slope"], fitted["intercept"])
     again = calibrate_model(WordQePredictor(model, reader), path).critical
-    assert (
-        again["ece_before"] == pytest.approx(again["ece"], abs=1e-4)
-        and again["auc"] == fitted["auc"]
-    )
+    head.load_state_dict(old)
+    assert again["ece_before"] == pytest.approx(fitted["ece"], abs=1e-4)
+    assert again["auc"] == fitted["auc"]
+
+
+@pytest.mark.parametrize("slope, intercept", [(1, 0), (0.5, -2), (3, 1.5)])
+def test_fit_finds_the_slope_and_the_intercept(slope, intercept):
+    logits = numpy.random.default_rng(1).normal(0, 2, 40_000)
+    right = 1 / (1 + numpy.exp(-slope * logits - intercept))
+    happened = numpy.random.default_rng(2).random(len(right)) < right
+    assert fit_logits(logits, happened) == pytest.approx((slope, intercept), abs=0.1)
+
+
+def test_separable_judgments_have_a_finite_slope():
+    slope, intercept = fit_logits(numpy.array([-1.0, 1.0]), numpy.array([False, True]))
+    assert 1 < slope <= MAX_TEMPERATURE and abs(intercept) < 100
 
 
 @pytest.mark.parametrize("rows", [(), ((0, 0, 1), (0, 0, 0)), ((1, 1, 1),)])

@@ -219,11 +219,15 @@ class TestSentenceHead:
         torch.testing.assert_close(head.loss(logits, gold), mean)
         assert head.loss(logits[1:2], gold[1:2]).item() == 0
 
-    def test_temperature_changes_the_score(self):
-        logits = torch.tensor([3.0])
-        torch.testing.assert_close(
-            SentenceHead(2, temperature=3).score(logits), torch.sigmoid(logits / 3)
+    def test_logits_can_be_rescaled(self):
+        head, (states, mask, bad) = (
+            SentenceHead(2),
+            (torch.rand(3, 4, 2), torch.ones(3, 4, dtype=bool), torch.rand(3, 4)),
         )
+        torch.nn.init.normal_(head.projection.weight)
+        logits = head(states, mask, bad)
+        head.rescale(0.4, -1.5)
+        torch.testing.assert_close(head(states, mask, bad), 0.4 * logits - 1.5)
 
 
 def test_all_heads_learn_from_the_sentences_that_have_their_score():
@@ -248,7 +252,6 @@ def test_all_heads_learn_from_the_sentences_that_have_their_score():
 def test_unknown_heads_and_wrong_options_of_heads_are_errors():
     for heads in (
         {"fluency": {}},
-        {"hter": {"temperature": 0}},
         {"hter": {"threshold": 2}},
         {"hter": {"loss_weight": -1}},
     ):
