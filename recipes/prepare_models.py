@@ -163,9 +163,9 @@ def pack(folder: str, output: Path) -> None:
             archive.add(path, path.name)
 
 
-def packaged(name: str, archive: Path, output: Path, changes: dict[str, Any] | None = None) -> None:
-    """Copies an archive for the package, with weights of 16 bits, which loading converts to 32 bits, with the default
-    columns of data files, and with changes to the config of the model.
+def packaged(name: str, archive: Path, output: Path) -> None:
+    """Copies an archive for the package, with weights of 16 bits, which loading converts to 32 bits, and with the
+    default columns of data files.
     """
     with tempfile.TemporaryDirectory() as folder:
         unpack(str(archive), folder)
@@ -174,7 +174,6 @@ def packaged(name: str, archive: Path, output: Path, changes: dict[str, Any] | N
         config["model"].pop("initializer", None)  # refers to other weights
         for part in parts_of(config["model"]):
             part.pop("precision", None)  # bfloat16 is slow on other CPUs
-        config["model"].update(changes or {})
         for key in reader_options(name):
             reader, _, option = key.partition(".")
             del config[reader][option]
@@ -237,13 +236,13 @@ def main() -> None:
     args = parser.parse_args()
     folder = args.data.resolve()
     run = (args.run or ROOT / "runs" / "models" / args.name).resolve()
-    archive, changes = run / f"{args.name}.tar.gz", None
+    archive = run / f"{args.name}.tar.gz"
     full = train(args.name, folder, run)
     if args.name == "qe-multilingual":
         dev = [str(folder / path) for path in RECIPES[args.name].options["validation_data_path"]]
         calibrate(str(full), dev, output=str(run / "calibrated.tar.gz"))
         full = run / "calibrated.tar.gz"
-    packaged(args.name, full, archive, changes)
+    packaged(args.name, full, archive)
     scores = scores_of(args.name, archive, folder)
     print(json.dumps({"bytes": archive.stat().st_size, **scores}, indent=2))
     if not args.check:
