@@ -199,15 +199,9 @@ def parts_of(config: Any) -> Iterator[dict[str, Any]]:
 def scores_of(name: str, archive: Path, folder: Path) -> dict[str, dict[str, float]]:
     """The scores of each test set of a model, and their means under the name "mean"."""
     recipe, scores = RECIPES[name], {}
-    overrides = {
-        **reader_options(name),
-        "validation_data_loader.batch_size": None,
-        "validation_data_loader.batch_sampler": {"type": "bucket", "batch_size": 32},
-    }
+    overrides = json.dumps(reader_options(name))
     for test, path in recipe.tests.items():
-        metrics = evaluate_from_archive(
-            str(archive), str(folder / path), cmd_overrides=json.dumps(overrides)
-        )
+        metrics = evaluate_from_archive(str(archive), str(folder / path), cmd_overrides=overrides)
         scores[test] = {score: round(metrics[key], 4) for score, key in recipe.scores.items()}
     seen = [values for test, values in scores.items() if test not in UNSEEN_TREEBANKS]
     means = {score: mean(values[score] for values in seen) for score in recipe.scores}
