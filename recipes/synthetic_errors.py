@@ -3,7 +3,8 @@
     python recipes/synthetic_errors.py mlqe en-de FOLDER/mlqe-pe-en-de/train --output OUT --seed 1
     python recipes/synthetic_errors.py pairs en-fr sentences.en sentences.fr --output OUT
 
-`mlqe` reads PREFIX.src, PREFIX.mt, PREFIX.pe, PREFIX.tags and PREFIX.hter, and writes
+`mlqe` reads PREFIX.src, .mt, .tags and .hter as training does, and PREFIX.pe. It leaves out translations without words
+in their post-edit, and writes
 
     OUT/en-de.mt.jsonl           the machine translations with their own tags, and some with errors added
     OUT/en-de.partial.jsonl      post-edits of which only some edits were made
@@ -21,6 +22,7 @@ import argparse
 import json
 import random
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,9 +30,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from allennlp_nef.cli.arguments import positive
 from allennlp_nef.data.tokenizers import PunctuationTokenizer
-from allennlp_nef.qe.files import read_parallel
-from allennlp_nef.qe.layouts import BAD, OK, split_tags
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.files import ReadOptions, read_examples, read_parallel
+from allennlp_nef.qe.layouts import BAD, OK
 from allennlp_nef.qe.post_edits import hter_of, tags_of
 
 LISTS: dict[str, dict[str, Any]] = json.loads(
@@ -212,9 +216,9 @@ def negation(sentence: Translation, language: Language, rng: Random) -> Translat
     """A negation that is lost or added."""
     negations = language.words_of("negations")
     both_ways: dict[str, list[str]] = defaultdict(list)
-    for positive, negative in language.words_of("negated"):
-        both_ways[positive].append(negative)
-        both_ways[negative].append(positive)
+    for plain, negated in language.words_of("negated"):
+        both_ways[plain].append(negated)
+        both_ways[negated].append(plain)
     lost = _places(sentence, lambda word: word.lower() in negations)
     if lost and rng.random() < 0.7:
         index = rng.choice(lost)
@@ -486,15 +490,15 @@ def errors_of(
 
 def read_mlqe(args: argparse.Namespace) -> None:
     """The command `mlqe`."""
-    codes = args.pair.split("-")
-    files = {part: f"{args.paths[0]}.{part}" for part in ("src", "mt", "pe", "tags", "hter")}
+    codes, prefix = args.pair.split("-"), args.paths[0]
     rng = random.Random(f"{args.seed} {args.pair}")
+    files = {part: f"{prefix}.{part}" for part in ("src", "pe", "tags", "hter")}
+    options = ReadOptions(tagged="target_and_gaps", sentence_scores=True)
     rows = []
-    for lines, where in read_parallel(files):
-        source, mt, post_edit = (lines[part].split() for part in ("src", "mt", "pe"))
-        if source and mt and post_edit:
-            tags = split_tags(lines["tags"].split(), mt, where["tags"], "target_and_gaps")
-            row = Translation(source, mt, tags, float(lines["hter"]) * len(mt))
+    for (lines, _), pair in zip(read_parallel(files), read_examples(prefix, options)):
+        mt, post_edit = pair.target.words, lines["pe"].split()
+        if post_edit:
+            row = Translation(pair.source.words, mt, pair.tags, pair.score * len(mt))
             rows.append((row, post_edit))
     source_language = Language(codes[0], [row.source for row, _ in rows])
     target_language = Language(codes[1], [post_edit for _, post_edit in rows])
@@ -571,17 +575,23 @@ def main() -> None:
     add("--errors", type=int, default=700, help="number of those with errors (default: 700)")
     add(
         "--max-words",
-        type=int,
+        type=positive,
         default=30,
         help="leave longer sentences out (default: 30; pairs: twice as many)",
     )
-    add("--first", type=int, help="use only the first pairs of the files")
+    add("--first", type=positive, help="use only the first pairs of the files")
     args = parser.parse_args()
-    if args.pair.count("-") != 1:
+    languages = re.fullmatch(r"(\w+)-(\w+)", args.pair)
+    if languages is None or languages[1] == languages[2]:
         parser.error(f"pair: expected two languages such as en-de, got {args.pair}")
+    if min(args.mt, args.partial, args.intact, args.errors) < 0:
+        parser.error("expected numbers of at least 0")
     if len(args.paths) != (2 if args.command == "pairs" else 1):
         parser.error("paths: expected a prefix for mlqe, two files for pairs")
-    {"mlqe": read_mlqe, "pairs": read_pairs}[args.command](args)
+    try:
+        {"mlqe": read_mlqe, "pairs": read_pairs}[args.command](args)
+    except (DataFormatError, OSError) as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -18,14 +18,20 @@ same arguments give the same files. Needs the extra `multilingual`.
 
 import argparse
 import random
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
+from allennlp_nef.cli.arguments import positive
+from allennlp_nef.data.files import read_lines
 from allennlp_nef.data.sentence import Offsets
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
-from allennlp_nef.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError, quote
 
+NUMBER = re.compile(r"[0-9]+([-.][0-9]+)?")
 EMOJI = "😀😂😍😭👍🙏🎉❤️🔥🤔😊🙄".replace("\ufe0f", "")
 Tagged = list[tuple[str, str]]
 """Words and their tags."""
@@ -34,21 +40,27 @@ Joined = tuple[int, int, str]
 
 
 def read_sentences(path: Path) -> Iterator[tuple[str | None, Tagged, list[Joined]]]:
-    """Yields the text, the tagged words, and the multiword tokens."""
+    """Yields the text, the tagged words, and the multiword tokens. Raises a `DataFormatError` with the line."""
     column = 3 if path.suffix == ".conllu" else 2
-    for block in path.read_text("utf-8").strip("\n").split("\n\n"):
-        text, words, joined = None, [], []
-        for line in block.split("\n"):
-            if line.startswith("# "):
-                text = line[9:] if line.startswith("# text = ") else text
-                continue
-            cells = line.split("\t")
-            if "-" in cells[0]:
-                first, last = map(int, cells[0].split("-"))
-                joined.append((first - 1, last - 1, cells[1]))
-            elif "." not in cells[0]:
-                words.append((cells[1], cells[column]))
-        yield text, words, joined
+    text, words, joined = None, [], []
+    for number, line in chain(read_lines(str(path)), [(0, "")]):
+        cells = line.split("\t")
+        if not line:
+            if words:
+                yield text, words, joined
+            text, words, joined = None, [], []
+        elif line.startswith("#"):
+            text = line[9:] if line.startswith("# text = ") else text
+        elif not NUMBER.fullmatch(cells[0]) or len(cells) <= column:
+            raise DataFormatError(
+                f"{path}:{number}: expected a number and at least {column} other columns separated by tabs, got "
+                f"{quote(line)}"
+            )
+        elif "-" in cells[0]:
+            first, last = map(int, cells[0].split("-"))
+            joined.append((first - 1, last - 1, cells[1]))
+        elif "." not in cells[0]:
+            words.append((cells[1], cells[column]))
 
 
 def offsets_of(text: str, words: Tagged, joined: list[Joined]) -> Offsets:
@@ -111,14 +123,20 @@ def main() -> None:
     )
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--output", type=Path, required=True, help="folder")
-    parser.add_argument("--first", type=int, help="the maximum number of sentences of a file")
+    parser.add_argument("--first", type=positive, help="the maximum number of sentences of a file")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
+    outputs = Counter((args.output / path.name).resolve() for path in args.paths)
+    if max(outputs.values()) > 1 or not outputs.keys().isdisjoint(map(Path.resolve, args.paths)):
+        parser.error("--output: expected a file of its own for each input, other than the inputs")
     args.output.mkdir(parents=True, exist_ok=True)
     tokenizer = PunctuationTokenizer(pieces_of="multilingual-e5-small")
     for path in args.paths:
         rng = random.Random(f"{args.seed} {path.name}")
-        sentences = list(read_sentences(path))
+        try:
+            sentences = list(read_sentences(path))
+        except DataFormatError as error:
+            sys.exit(str(error))
         chosen: Sequence[int] = range(len(sentences))
         if args.first is not None and args.first < len(sentences):
             chosen = sorted(rng.sample(chosen, args.first))

@@ -6,8 +6,6 @@ import random
 
 import pytest
 
-from allennlp_nef.errors import DataFormatError
-
 pytestmark = pytest.mark.usefixtures("benchmarks")
 
 PAIRS = [
@@ -60,7 +58,7 @@ def test_tags_must_fit_the_translation(tmp_path, monkeypatch):
         (tmp_path / f"train.{part}").write_text(f"{line}\n")
     arguments = ["mlqe", "en-de", f"{tmp_path}/train", "--output", f"{tmp_path}/out"]
     monkeypatch.setattr("sys.argv", ["synthetic_errors.py", *arguments])
-    with pytest.raises(DataFormatError, match=r"train\.tags:1: "):
+    with pytest.raises(SystemExit, match=r"train\.tags:1: "):
         main()
 
 
@@ -69,6 +67,8 @@ def test_tags_must_fit_the_translation(tmp_path, monkeypatch):
     [
         ["synthetic_errors", "pairs", "en-de", "sentences.en", "--output", "out"],
         ["synthetic_errors", "mlqe", "ende", "train", "--output", "out"],
+        ["synthetic_errors", "mlqe", "en-en", "train", "--output", "out"],
+        ["synthetic_errors", "mlqe", "en-de", "train", "--output", "out", "--errors", "-1"],
         ["critical_errors", "qe-multilingual"],
     ],
 )

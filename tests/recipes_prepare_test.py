@@ -68,6 +68,28 @@ def test_a_multiword_token_has_the_tag_of_its_first_word(tmp_path):
     assert raw == [("Vamos", "VERB"), ("del", "ADP"), ("mar", "NOUN")]
 
 
+@pytest.mark.parametrize("line", ["1 Ann B-PER", "1\tAnn", "1-\tAnn\tO", " "])
+def test_wrong_lines_of_tagged_sentences_are_named(tmp_path, monkeypatch, line):
+    from tagging_data import main
+
+    path = tmp_path / "a.iob2"
+    path.write_text(f"1\tAnn\tB-PER\n\n{line}\n")
+    monkeypatch.setattr("sys.argv", ["tagging_data.py", str(path), "--output", f"{tmp_path}/out"])
+    with pytest.raises(SystemExit, match=r"a\.iob2:3: "):
+        main()
+
+
+@pytest.mark.parametrize("inputs", [["out/a.iob2"], ["a.iob2", "b/a.iob2"]])
+def test_no_output_replaces_an_input_or_another_output(tmp_path, monkeypatch, inputs):
+    from tagging_data import main
+
+    paths = [str(tmp_path / name) for name in inputs]
+    monkeypatch.setattr("sys.argv", ["tagging_data.py", *paths, "--output", f"{tmp_path}/out"])
+    with pytest.raises(SystemExit) as error:
+        main()
+    assert error.value.code == 2 and not (tmp_path / "out").exists()
+
+
 def test_a_row_says_whether_its_aim_is_missed(tmp_path):
     from speed import Row, Settings, decoders
 

@@ -32,15 +32,17 @@ archive with both values in its config; predict, evaluate and serve then use the
 
 Prints the scores on DEV before and after. The cross-fitted scores estimate performance on similar new data: two fits,
 each on half of the sentences and scored on the other half, then averaged. ECE is the expected calibration error of the
-probability of BAD. For a model that predicts critical errors, DEV also needs judgments of them (as validation data, a
-list of both kinds of files), and that probability is calibrated, too (Platt scaling), and gets its own threshold.
+probability of BAD. If some of DEV are judgments of critical errors, and the model predicts these, their probability is
+calibrated, too (Platt scaling), and gets its own threshold:
+
+    %(prog)s qe-multilingual data/dev data/judgments.tsv --output calibrated.tar.gz
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_archive(parser)
     add = parser.add_argument
-    add("data", metavar="DEV", nargs="?", help="labeled data that the model was not trained on")
+    add("data", metavar="DEV", nargs="*", help="labeled data that the model was not trained on")
     add("--output", metavar="FILE", required=True, help="the new archive")
     add("--maximize", choices=("mcc", "f1_mult"), default="mcc", help="score to maximize")
     add_batches(parser)
@@ -93,8 +95,8 @@ def calibrate(
         model, config = loaded.model, loaded.config.as_dict(quiet=True)
         if not isinstance(model, WordQeTagger):
             raise UserError(f"{archive}: expected a model of type word_qe_tagger")
-        data = config.get("validation_data_path") if data is None else data
-        if data is None:
+        data = data or config.get("validation_data_path")
+        if not data:
             raise UserError(
                 "expected labeled data (DEV), since the config has no validation_data_path"
             )

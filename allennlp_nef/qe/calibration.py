@@ -61,7 +61,7 @@ class Calibration:
     """The mean of two fits, each on half of the sentences and scored on the other half: an estimate for new data."""
     critical: dict[str, float] | None = None
     """Of the probability of critical errors: the `slope` and `intercept` of its logit, and the `threshold`; the number
-    of judged `sentences`; the `detection_scores`, with these, and `ece_before`. None if the model lacks its head."""
+    of judged `sentences`; the `detection_scores`, with these, and `ece_before`. None without judgments."""
 
 
 def with_temperature(probabilities: numpy.ndarray, temperature: float) -> numpy.ndarray:
@@ -156,8 +156,8 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
 
     # Raises
 
-    `DataFormatError`: data without gold tags, or with too few BAD or OK words; for a model that predicts critical
-    errors, data without judgments of them.
+    `DataFormatError`: data without gold tags, or with too few BAD or OK words; judgments of critical errors that all
+    agree.
     """
     model = predictor._model
     items = [
@@ -171,11 +171,12 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
         is_bad = half.gold != words.labels.index(OK)
         if is_bad.all() or not is_bad.any():
             raise DataFormatError(
-                f"{data}: expected gold tags, both {OK} and {BAD} in each half of the sentences"
+                f"{data}: expected gold tags, both {OK} and {BAD} in each half of the sentences, got "
+                f"{len(numpy.unique(words.sentences))} tagged sentences"
             )
     result = calibrate(words, objective, (model.temperature, model.threshold_or_default))
-    if CRITICAL in model.sentence_heads:
-        judged = [each for each in items if each.record.critical is not None]
+    judged = [each for each in items if each.record.critical is not None]
+    if judged and CRITICAL in model.sentence_heads:
         result.critical = fit_critical(judged, data)
     return result
 

@@ -76,6 +76,7 @@ _NUMBERS = {
     "da": ("judgment", -math.inf, math.inf, ""),
     "critical": ("critical", 0, 1, " from 0 to 1"),
 }
+_LABELS = _OPTIONAL.keys() - {"alignments"}
 _JUDGMENTS = re.compile(r"\[[0-9](, *[0-9])*\]")
 
 
@@ -116,14 +117,18 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[TranslatedSe
             yield from _read_spans(files, read_table_of_spans(path, *spans), options)
             continue
         objects = read_objects(path)
-        first = next(objects, (0, {}))
+        first = next(objects, None)
+        if first is None:
+            raise DataFormatError(f"{path}:1: expected at least one object, got none")
         objects = chain([first], objects)
         # An object with tags can also have spans, which add information only if there are severities.
-        may_have_tags = len(files) == 1 and not options.severities
-        if may_have_tags and not first[1].keys().isdisjoint(_OPTIONAL.keys() - {"alignments"}):
-            yield from _read_objects(path, objects, first[1], options)
-        else:
+        if len(files) > 1 or options.severities:
             yield from _read_spans(files, segments_in(path, objects, *spans), options)
+        elif _LABELS.isdisjoint(first[1]) or _has_spans_only(first[1]):
+            objects = _without_labels(path, objects)
+            yield from _read_spans(files, segments_in(path, objects, *spans), options)
+        else:
+            yield from _read_objects(path, objects, first[1], options)
 
 
 def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[TranslatedSentence]:
@@ -157,7 +162,7 @@ def _read_objects(
                 raise DataFormatError(
                     f"{where}: expected no {part}, as in the first object, got {quote(value[part])}"
                 )
-        if all(value.get(part) is None for part in _OPTIONAL.keys() - {"alignments"}):
+        if all(value.get(part) is None for part in _LABELS) or _has_spans_only(value):
             raise DataFormatError(
                 f"{where}: expected tags or a score, as in the first object, got none"
             )
@@ -205,12 +210,27 @@ def _read_spans(
         yield segment
 
 
+def _has_spans_only(value: Mapping[str, Any]) -> bool:
+    """Returns whether an object has error spans instead of tags."""
+    return value.get("spans") is not None and value.get("tags") is None
+
+
+def _without_labels(
+    path: str, objects: Iterable[tuple[int, dict[str, Any]]]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields objects with error spans. Raises an error at one with other labels, which would be lost."""
+    for number, value in objects:
+        for part in _OPTIONAL:
+            if part in _LABELS and value.get(part) is not None:
+                raise DataFormatError(
+                    f"{path}:{number}: expected no {part} beside spans, got {quote(value[part])}"
+                )
+        yield number, value
+
+
 def has_judgments(path: str) -> bool:
-    """Returns whether the first line of a file is one of judgments of critical errors."""
-    if is_json_lines(path):
-        return False
-    cells = next(read_lines(path), (1, ""))[1].split("\t")
-    return any(map(_JUDGMENTS.fullmatch, cells))
+    """Returns whether a file has the five columns of judgments of critical errors."""
+    return not is_json_lines(path) and next(read_lines(path), (1, ""))[1].count("\t") == 4
 
 
 def _read_judgments(path: str, options: ReadOptions) -> Iterator[TranslatedSentence]:

@@ -191,6 +191,9 @@ def test_outputs_replace_neither_inputs_nor_each_other(
     [
         *({"tokens": ["den", "Hund"]}, {"tags": ["OK"]}, {"bad_probabilities": [1, "0"]}),
         {"bad_probabilities": [1, 1.5]},
+        {"tokens": ["das"], "tags": ["OK"], "bad_probabilities": [0], "offsets": [[0, 3]]},
+        *({"hter": 1.5}, {"quality": 101}, {"critical_error_probability": -1}, {"threshold": 2}),
+        *({"critical_error_threshold": 9}, {"threshold_from": []}),
         *({"threshold": None}, {"expected_bad_share": "x"}, {"spans": 3}),
         {"spans": [{"start": 0, "end": 3}]},
         {"spans": [{"start": 0, "end": 9, "text": "das Haus", "probability": 1}]},

@@ -174,11 +174,15 @@ def test_separable_judgments_have_a_finite_slope():
     assert 1 < slope <= MAX_TEMPERATURE and abs(intercept) < 100
 
 
-@pytest.mark.parametrize("rows", [(), ((0, 0, 1), (0, 0, 0)), ((1, 1, 1),)])
+def test_the_probability_of_critical_errors_stays_without_judgments(data):
+    assert calibrate_model(WordQePredictor(*train(heads=(CRITICAL,))), data()).critical is None
+
+
+@pytest.mark.parametrize("rows", [((0, 0, 1), (0, 0, 0)), ((1, 1, 1),)])
 def test_judgments_of_one_class_are_an_error(judged, monkeypatch, rows):
     model, reader = train(heads=(CRITICAL,))
     monkeypatch.setattr(reader, "sentence_scores", True)
-    path = judged(*rows) if rows else judged()[0]
+    path = judged(*rows)
     with pytest.raises(DataFormatError, match=CRITICAL):
         calibrate_model(WordQePredictor(model, reader), path)
 

@@ -260,6 +260,28 @@ class TestJudgments:
         path = write_text("a.jsonl", "".join(lines))
         assert place_of_error(path, sentence_scores=True) == ("jsonl", 2)
 
+    @pytest.mark.parametrize("rows", ["da", "spans da", "spans+da", "da spans"])
+    def test_spans_and_scores_are_not_mixed(self, write_text, rows):
+        labels = {"da": {"da": 1}, "spans": {"spans": []}}
+        lines = [
+            {"source": "a", "target": "A"}
+            | {name: value for part in row.split("+") for name, value in labels[part].items()}
+            for row in rows.split()
+        ]
+        path = write_text("a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        if rows == "da":
+            assert read(path, sentence_scores=True)[0].judgment == 1
+        else:
+            assert place_of_error(path, sentence_scores=True) == ("jsonl", len(lines))
+
+    def test_an_empty_file_is_an_error(self, write_text):
+        assert place_of_error(write_text("a.jsonl", "")) == ("jsonl", 1)
+
+    def test_a_header_is_an_error_about_judgments(self, write_text):
+        path = write_text("a.tsv", "id\tsource\ttarget\tlabels\tmajority\n")
+        with pytest.raises(DataFormatError, match=r"a\.tsv:1: expected .*judgments"):
+            read(path)
+
     @pytest.mark.parametrize("critical", [2, -0.5, "x", [1]])
     def test_critical_errors_of_json_lines_are_shares(self, write_text, critical):
         row = {"source": "a", "target": "A", "critical": critical}

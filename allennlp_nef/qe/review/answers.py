@@ -5,7 +5,8 @@ from itertools import zip_longest
 
 from allennlp_nef.data.files import read_objects
 from allennlp_nef.data.sentence import find_words
-from allennlp_nef.errors import DataFormatError, describe
+from allennlp_nef.errors import DataFormatError, describe, quote
+from allennlp_nef.qe.answers import SCORES
 from allennlp_nef.qe.bitext.segments import Answer, note_of
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
 from allennlp_nef.qe.review.report import item_of
@@ -72,8 +73,16 @@ def _placed(segment: TranslatedSentence, answer: Answer) -> Answer:
         SEVERITIES.index(each.get("severity", SEVERITIES[0]))
         if not 0 <= each["start"] <= each["end"] <= length:
             raise ValueError(f"a span from {each['start']} to {each['end']} of {length} characters")
+    if text := target[offsets[-1][1] if offsets else 0 :].strip():
+        raise ValueError(f"expected a word for {quote(text)}")
     if not all(0 <= probability <= 1 for probability in bad):
         raise ValueError("expected bad_probabilities from 0 to 1")
+    for name in (*SCORES, "threshold", "critical_error_threshold"):
+        highest = 100 if name == "quality" else 1
+        if name in answer and not 0 <= answer[name] <= highest:
+            raise ValueError(f"expected {name} from 0 to {highest}, got {answer[name]}")
+    if not isinstance(answer.get("threshold_from", ""), str):
+        raise ValueError("expected threshold_from to be a string")
     if "offsets" not in answer:
         placed["spans"] = join_bad_words(target, offsets, tags, bad)
     return placed
