@@ -46,7 +46,7 @@ ANSWERS = {
             ],
             "hter": 0.252078,
             "quality": 63.053077,
-            "critical_error_probability": 0.999173,
+            "critical_error_probability": 0.994152,
         },
     ),
 }
