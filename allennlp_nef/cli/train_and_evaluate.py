@@ -157,7 +157,7 @@ def evaluate(args: argparse.Namespace, run: Run) -> None:
         scores = run(args)
         if not any(name.endswith("loss") for name in scores):
             raise UserError(f"{args.input_file}: expected gold labels to compare with, got none")
-    if scores.get("f1_bad") == 0:
+    if scores.get("f1_bad") == 0 and scores["accuracy"] > 0:  # there are gold tags
         logger.warning("No BAD word is tagged BAD: `allennlp-nef calibrate` finds a threshold.")
     if args.output_file is None:
         print_lines(f"{name}: {score:.4f}" for name, score in scores.items())

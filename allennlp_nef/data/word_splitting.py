@@ -57,7 +57,8 @@ _TOKEN = re.compile(
     | (?:[^\W\d_]\.){{2,}}{_END} | (?:{_ABBREVIATION})\.(?=\s+{_LETTER})
     # 5'11", 1990's, '90s
     | \d+['’]\d+(?:["”]|''|{_END}) | \d*0['’]s{_END} | ['’]\d\ds?(?![\w'’])
-    # English and Dutch: 'em, 't; the ends of Lisbon's and don't; cannot
+    # English and Dutch: 's-Hertogenbosch; 'em, 't; the ends of Lisbon's and don't; cannot
+    | (?<!\w)['’]s-[{_CAPITAL}]{_PART}
     | (?i:['’](?:em|n|t|til|tis|twas))(?!{_LETTER}|['’])
     | {_CLITIC} | {_NOT}
     | (?i: can(?=not{_END}) | (?:gon|wan)(?=na{_END}) )

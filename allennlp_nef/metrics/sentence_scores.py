@@ -38,7 +38,8 @@ class CollectingMetric(Metric):
             torch.distributed.all_gather_object(gathered, pairs)
             pairs = sum(gathered, [])
         self.reset()
-        return self.scores(*torch.cat(pairs).numpy().T) if pairs else {}
+        table = torch.cat(pairs) if pairs else torch.empty(0)
+        return self.scores(*table.numpy().T) if len(table) else {}
 
     def reset(self) -> None:
         self._pairs: list[torch.Tensor] = []

@@ -171,7 +171,7 @@ def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc
         is_bad = half.gold != words.labels.index(OK)
         if is_bad.all() or not is_bad.any():
             raise DataFormatError(
-                f"{data}: expected gold tags, both {OK} and {BAD} in each half of the sentences, got "
+                f"{data}: expected gold tags, both {OK} and {BAD} in every other sentence and in the rest, got "
                 f"{len(numpy.unique(words.sentences))} tagged sentences"
             )
     result = calibrate(words, objective, (model.temperature, model.threshold_or_default))

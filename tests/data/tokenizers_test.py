@@ -28,6 +28,7 @@ TEXTS = {
         *("DELL’", "ITALIA", "qu'", "Obama", "d'", "aujourd'hui"),
         *("l'", "«", "ami", "»", "l'", "homme", "po'", "di"),
     ],
+    "in 's-Hertogenbosch, Jan's-in": ["in", "'s-Hertogenbosch", ",", "Jan", "'s", "-", "in"],
     "I'd've CAN’T y'all cannot '90s 'tis 'n't'": [
         *("I", "'d", "'ve", "CA", "N’T", "y'", "all", "can", "not", "'90s", "'tis", "'", "n't", "'")
     ],

@@ -8,7 +8,9 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from allennlp_nef.metrics.correlations import CORRELATIONS
+from allennlp_nef.metrics.sentence_scores import SentenceScores
 from allennlp_nef.metrics.significance import compare
+from allennlp_nef.qe.metrics import DetectionScores
 from allennlp_nef.qe.scores import (
     SPANS,
     WORD_QE,
@@ -241,3 +243,11 @@ class TestDetectionScores:
         happened = numpy.array(happened, dtype=bool)
         scores = detection_scores(numpy.linspace(0, 1, len(happened)), happened, 0.5)
         assert (scores["auc"], scores["mcc"]) == (0.5, 0)
+
+
+@pytest.mark.parametrize("metric", [DetectionScores(0.5), SentenceScores()])
+def test_data_without_gold_scores_have_no_scores(metric):
+    metric(torch.zeros(0), torch.zeros(0))
+    assert metric.get_metric(reset=True) == {}
+    metric(torch.tensor([0.2, 0.7]), torch.tensor([0.0, 1.0]))
+    assert metric.get_metric(reset=True)

@@ -37,7 +37,8 @@ def read_answers(
     for count, (segment, item) in enumerate(zip_longest(segments, read_objects(path))):
         if segment is None or item is None:
             got = count if item is None else "more"
-            raise DataFormatError(f"{path}: expected {len(segments)} answers, got {got}")
+            expected = f"{len(segments)} answers, one for each segment"
+            raise DataFormatError(f"{path}: expected {expected}, got {got}")
         number, answer = item
         if segment.error or "error" in answer:
             yield {"error": segment.error or str(answer["error"])}
