@@ -20,8 +20,6 @@ from allennlp_nef.cli.outputs import (
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path
 
-_FITTED = ("temperature", "threshold")
-
 DETAILS = """
 On labeled data (DEV; by default the config's validation data), finds the temperature that makes the probability of BAD
 match the frequency of BAD, and the threshold on this probability with the highest MCC or F1-MULT. Writes a copy of the
@@ -103,7 +101,10 @@ def calibrate(
         reader: Any = loaded.validation_dataset_reader
         predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
         calibration = calibrate_model(predictor, data, maximize)
-        options: dict[str, Any] = {name: getattr(calibration, name) for name in _FITTED}
+        options: dict[str, Any] = {
+            "temperature": calibration.temperature,
+            "threshold": calibration.threshold,
+        }
         critical, changes = calibration.critical, {}
         if critical is not None:
             head = model.sentence_heads[CRITICAL]

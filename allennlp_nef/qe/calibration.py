@@ -60,8 +60,8 @@ class Calibration:
     cross_fitted: dict[str, float]
     """The mean of two fits, each on half of the sentences and scored on the other half: an estimate for new data."""
     critical: dict[str, float] | None = None
-    """Of the probability of critical errors: the `slope` and `intercept` of its logit, and the `threshold`; the number
-    of judged `sentences`; the `detection_scores`, with these, and `ece_before`. None without judgments."""
+    """The calibration of critical errors: the `slope` and `intercept` of the logit, and the `threshold`; the number of
+    judged `sentences`; the `detection_scores`, with these, and `ece_before`. None without judgments."""
 
 
 def with_temperature(probabilities: numpy.ndarray, temperature: float) -> numpy.ndarray:
@@ -185,6 +185,8 @@ def fit_critical(items: list[Item], data: Any) -> dict[str, float]:
     """Fits the probability of critical errors of judged sentences, with the outputs of a model; see
     `Calibration.critical`. Raises a `DataFormatError` unless there are judgments with and without a critical error.
     """
+    from scipy.special import expit, logit
+
     happened = numpy.array([item.record.critical >= 0.5 for item in items], dtype=bool)
     if not happened.any() or happened.all():
         raise DataFormatError(
@@ -193,9 +195,8 @@ def fit_critical(items: list[Item], data: Any) -> dict[str, float]:
         )
     before = numpy.array([item.output[CRITICAL] for item in items], dtype=float)
     before = before.clip(1e-6, 1 - 1e-6)
-    logits = numpy.log(before / (1 - before))
-    slope, intercept = fit_logits(logits, happened)
-    after = 1 / (1 + numpy.exp(-slope * logits - intercept))
+    slope, intercept = fit_logits(logit(before), happened)
+    after = expit(slope * logit(before) + intercept)
     threshold = best_threshold(after, happened)[0]
     return {
         "slope": slope,

@@ -76,7 +76,7 @@ _NUMBERS = {
     "da": ("judgment", -math.inf, math.inf, ""),
     "critical": ("critical", 0, 1, " from 0 to 1"),
 }
-_LABELS = _OPTIONAL.keys() - {"alignments"}
+_LABELS = [part for part in _OPTIONAL if part != "alignments"]
 _JUDGMENTS = re.compile(r"\[[0-9](, *[0-9])*\]")
 
 
@@ -122,13 +122,14 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[TranslatedSe
             raise DataFormatError(f"{path}:1: expected at least one object, got none")
         objects = chain([first], objects)
         # An object with tags can also have spans, which add information only if there are severities.
-        if len(files) > 1 or options.severities:
-            yield from _read_spans(files, segments_in(path, objects, *spans), options)
-        elif _LABELS.isdisjoint(first[1]) or _has_spans_only(first[1]):
-            objects = _without_labels(path, objects)
-            yield from _read_spans(files, segments_in(path, objects, *spans), options)
-        else:
+        may_have_tags = len(files) == 1 and not options.severities
+        has_spans = first[1].get("spans") is not None and first[1].get("tags") is None
+        if may_have_tags and not has_spans and not first[1].keys().isdisjoint(_LABELS):
             yield from _read_objects(path, objects, first[1], options)
+        else:
+            if may_have_tags:
+                objects = _without(_LABELS, "as there are spans", path, objects)
+            yield from _read_spans(files, segments_in(path, objects, *spans), options)
 
 
 def _read_lines(files: dict[str, str], options: ReadOptions) -> Iterator[TranslatedSentence]:
@@ -155,14 +156,11 @@ def _read_objects(
     used = _used_files(dict.fromkeys(parts, path), options)
     if not {"tags", "source_tags", "alignments"}.isdisjoint(parts):
         options = replace(options, split_source=None, split_target=None)
-    for number, value in objects:
+    lost = [part for part in _OPTIONAL if part not in parts]
+    lost += ["spans"] if "tags" not in parts else []
+    for number, value in _without(lost, "as in the first object", path, objects):
         where = f"{path}:{number}"
-        for part in _OPTIONAL:
-            if part not in parts and value.get(part) is not None:
-                raise DataFormatError(
-                    f"{where}: expected no {part}, as in the first object, got {quote(value[part])}"
-                )
-        if all(value.get(part) is None for part in _LABELS) or _has_spans_only(value):
+        if all(value.get(part) is None for part in _LABELS):
             raise DataFormatError(
                 f"{where}: expected tags or a score, as in the first object, got none"
             )
@@ -210,20 +208,15 @@ def _read_spans(
         yield segment
 
 
-def _has_spans_only(value: Mapping[str, Any]) -> bool:
-    """Returns whether an object has error spans instead of tags."""
-    return value.get("spans") is not None and value.get("tags") is None
-
-
-def _without_labels(
-    path: str, objects: Iterable[tuple[int, dict[str, Any]]]
+def _without(
+    parts: Sequence[str], reason: str, path: str, objects: Iterable[tuple[int, dict[str, Any]]]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields objects with error spans. Raises an error at one with other labels, which would be lost."""
+    """Yields objects. Raises a `DataFormatError` at one with some of the parts, which would be lost."""
     for number, value in objects:
-        for part in _OPTIONAL:
-            if part in _LABELS and value.get(part) is not None:
+        for part in parts:
+            if value.get(part) is not None:
                 raise DataFormatError(
-                    f"{path}:{number}: expected no {part} beside spans, got {quote(value[part])}"
+                    f"{path}:{number}: expected no {part}, {reason}, got {quote(value[part])}"
                 )
         yield number, value
 

@@ -220,14 +220,12 @@ class TestSentenceHead:
         assert head.loss(logits[1:2], gold[1:2]).item() == 0
 
     def test_logits_can_be_rescaled(self):
-        head, (states, mask, bad) = (
-            SentenceHead(2),
-            (torch.rand(3, 4, 2), torch.ones(3, 4, dtype=bool), torch.rand(3, 4)),
-        )
+        head, mask = SentenceHead(2), torch.ones(3, 4, dtype=bool)
+        batch = torch.rand(3, 4, 2), mask, torch.rand(3, 4)
         torch.nn.init.normal_(head.projection.weight)
-        logits = head(states, mask, bad)
+        logits = head(*batch)
         head.rescale(0.4, -1.5)
-        torch.testing.assert_close(head(states, mask, bad), 0.4 * logits - 1.5)
+        torch.testing.assert_close(head(*batch), 0.4 * logits - 1.5)
 
 
 def test_all_heads_learn_from_the_sentences_that_have_their_score():
