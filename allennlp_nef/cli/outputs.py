@@ -28,17 +28,19 @@ def print_lines(lines: Iterable[str]) -> None:
 def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Formats rows, whose keys are the header, as a table. Fractions become percentages.
 
-    The first column is left-aligned, and the others are right-aligned.
+    The first column and columns of text are left-aligned, and those of numbers right-aligned.
     """
     cells = [list(rows[0])]
     for row in rows:
         values = row.values()
         cells.append([percent(each) if isinstance(each, float) else str(each) for each in values])
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-        for row in cells
-    )
+    columns = []
+    for number, (header, *column) in enumerate(zip(*cells)):
+        is_text = number == 0 or all(any(map(str.isalpha, cell)) for cell in column)
+        width = max(map(len, [header, *column]))
+        align = str.ljust if is_text else str.rjust
+        columns.append([align(cell, width) for cell in [header, *column]])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns))
 
 
 def percent(share: float) -> str:

@@ -121,7 +121,7 @@ class TestColumns:
         path = write_text("both.conll", "a B-X B-Y\nb O O\n\nc B-X B-Y\nd B-Z O\n" + "e ? O\n" * 3)
         text = output(command, path, "--format", "conll", "--confusions", 1)
         assert text.startswith("processed 4 tokens")
-        table = "gold  predicted  count\nB-X         B-Y      2"
+        table = "gold  predicted  count\nB-X   B-Y            2"
         assert text.endswith(f"\n\n{table}\n")
         text = output(
             command, path, path, path, "--format", "conll", "--gold-column", -2, "--confusions", 1
