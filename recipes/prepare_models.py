@@ -13,8 +13,9 @@ FOLDER has the data; `allennlp-nef models NAME` has their sources and the comman
                        typed/*.conllu, the output of tagging_data.py
 
 With one thread, each model takes about an hour on a CPU with matrix operations in bfloat16. A model is scored on test
-sets as it comes with the package. A finished training is not repeated. `--check` compares the scores with those in the
-package and does not change the package.
+sets as it comes with the package. A finished training is not repeated. `--average` averages the weights with those from
+which the training started, which can keep what other data taught (Wortsman et al., "Robust fine-tuning of zero-shot
+models", CVPR 2022). `--check` compares the scores with those in the package and does not change the package.
 """
 
 import argparse
@@ -60,7 +61,7 @@ UNSEEN_TREEBANKS = [
     "Vietnamese-VTB",
     "Welsh-CCG",
 ]
-ADAPTERS = "(down|up)$"
+TRAINED_WEIGHTS = "(down|up)$|decoder|tag_head|sentence_heads"
 EMBEDDER = "model.text_field_embedder.token_embedders.transformer"
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
@@ -71,8 +72,6 @@ class Recipe(NamedTuple):
 
     options: dict[str, Any]
     """What the training changes in the config."""
-    kept_weights: str
-    """A regular expression: the weights of the packaged model with which the training starts."""
     tests: dict[str, str]
     """The test sets, by name."""
     scores: dict[str, str]
@@ -93,8 +92,8 @@ RECIPES = {
                 *(f"critical-errors/{pair}.dev.tsv" for pair in CRITICAL_PAIRS),
             ],
             "model.pair_embedder.precision": "bfloat16",
+            "data_loader.batch_sampler.batch_size": 32,
         },
-        f"{ADAPTERS}|tag_head|sentence_heads",
         {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
         {"MCC": "mcc", "HTER r": "hter_pearson", "quality r": "quality_pearson"},
     ),
@@ -108,8 +107,8 @@ RECIPES = {
                 for key, value in ENTITY_COLUMNS.items()
             },
             f"{EMBEDDER}.precision": "bfloat16",
+            "data_loader.batch_sampler.batch_size": 12,
         },
-        f"{ADAPTERS}|decoder",
         {name: f"{name}-ud-test.iob2" for name in ENTITY_SETS},
         {"F1": "f1-overall"},
     ),
@@ -118,8 +117,8 @@ RECIPES = {
             "train_data_path": "typed/*.conllu",
             "validation_data_path": "dev/*.conllu",
             f"{EMBEDDER}.precision": "bfloat16",
+            "data_loader.batch_sampler.batch_size": 12,
         },
-        f"{ADAPTERS}|decoder",
         {
             **{name: f"test/{name}.conllu" for name in TREEBANKS},
             **{name: f"zero-shot/{name}.conllu" for name in UNSEEN_TREEBANKS},
@@ -137,11 +136,12 @@ def train(name: str, folder: Path, run: Path) -> Path:
     recipe, archive = RECIPES[name], run / "model.tar.gz"
     if not archive.exists():
         start = {"type": "trained_model", "archive": name}
+        labels = {"type": "from_files", "directory": trained_models()[name]["path"]}
         options = {
             **recipe.options,
-            "data_loader.batch_sampler.batch_size": 32,
-            "trainer.optimizer.lr": 7e-4,
-            "model.initializer": {"regexes": [[recipe.kept_weights, start]]},
+            "trainer.optimizer.lr": 4e-4,
+            "vocabulary": labels,  # in the order of the tag head
+            "model.initializer": {"regexes": [[TRAINED_WEIGHTS, start]]},
         }
         config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"
         command = [sys.executable, "-m", "allennlp_nef", "train", str(config)]
@@ -163,15 +163,35 @@ def pack(folder: str, output: Path) -> None:
             archive.add(path, path.name)
 
 
+def averaged(name: str, archive: Path, output: Path) -> None:
+    """Averages the weights of an archive with those of the packaged model from which its training started."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as start:
+        unpack(str(archive), folder)
+        unpack(trained_models()[name]["path"], start)
+        file = Path(folder) / "weights.th"
+        weights, before = (
+            torch.load(each, map_location="cpu", weights_only=True)
+            for each in (file, Path(start) / "weights.th")
+        )
+        for key, value in weights.items():
+            if value.is_floating_point():
+                weights[key] = (value + before[key].float()) / 2
+        torch.save(weights, file)
+        pack(folder, output)
+
+
 def packaged(name: str, archive: Path, output: Path) -> None:
-    """Copies an archive for the package, with weights of 16 bits, which loading converts to 32 bits, and with the
-    default columns of data files.
+    """Copies an archive for the package: with weights of 16 bits, which loading converts to 32 bits, with relative
+    paths, and with the default columns of data files.
     """
     with tempfile.TemporaryDirectory() as folder:
         unpack(str(archive), folder)
         config_file = Path(folder) / "config.json"
         config = json.loads(config_file.read_text("utf-8"))
         config["model"].pop("initializer", None)  # refers to other weights
+        config.pop("vocabulary", None)
+        for key in ("train_data_path", "validation_data_path"):
+            config[key] = RECIPES[name].options[key]  # without the folder
         for part in parts_of(config["model"]):
             part.pop("precision", None)  # bfloat16 is slow on other CPUs
         for key in reader_options(name):
@@ -226,12 +246,16 @@ def main() -> None:
     parser.add_argument("name", choices=RECIPES)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data")
     parser.add_argument("--run", type=Path, help="directory of the run (default: in runs/models)")
+    parser.add_argument("--average", action="store_true", help="average with the packaged weights")
     parser.add_argument("--check", action="store_true", help="do not change the package")
     args = parser.parse_args()
     folder = args.data.resolve()
     run = (args.run or ROOT / "runs" / "models" / args.name).resolve()
     archive = run / f"{args.name}.tar.gz"
     full = train(args.name, folder, run)
+    if args.average:
+        averaged(args.name, full, run / "averaged.tar.gz")
+        full = run / "averaged.tar.gz"
     if args.name == "qe-multilingual":
         dev = [str(folder / path) for path in RECIPES[args.name].options["validation_data_path"]]
         calibrate(str(full), dev, output=str(run / "calibrated.tar.gz"))

@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from allennlp_nef import load
+from allennlp_nef.archives import unpack
+from allennlp_nef.resources import trained_models
 
 pytestmark = pytest.mark.usefixtures("benchmarks")
 
@@ -16,6 +18,24 @@ def test_an_archive_with_weights_of_16_bits(archive_path, tmp_path):
     full, half = (load(str(path)) for path in (archive_path, tmp_path / "half.tar.gz"))
     for weights, rounded in zip(full._model.parameters(), half._model.parameters()):
         torch.testing.assert_close(rounded, weights, rtol=1e-3, atol=1e-6)  # of the same type
+
+
+def test_weights_are_averaged_with_those_of_the_packaged_model(tmp_path):
+    from prepare_models import averaged, pack
+
+    folder = tmp_path / "model"
+    unpack(trained_models()["ner-multilingual"]["path"], str(folder))
+    before = torch.load(folder / "weights.th", weights_only=True)
+    name = "tag_head.projection.bias"
+    torch.save({**before, name: before[name].float() + 1}, folder / "weights.th")
+    pack(str(folder), tmp_path / "trained.tar.gz")
+    averaged("ner-multilingual", tmp_path / "trained.tar.gz", tmp_path / "mean.tar.gz")
+    unpack(str(tmp_path / "mean.tar.gz"), str(folder))
+    after = torch.load(folder / "weights.th", weights_only=True)
+    assert after.keys() == before.keys()
+    torch.testing.assert_close(after.pop(name), before.pop(name).float() + 0.5)
+    for key, value in after.items():
+        torch.testing.assert_close(value, before[key], check_dtype=False)
 
 
 IOB = """# text = L'Allemagne joue.

@@ -21,7 +21,7 @@ ANSWERS = {
         SENTENCE,
         {
             "tags": ["B-PER", "I-PER", "O", "O", "B-LOC", "O"],
-            "probabilities": [0.999956, 0.996522, 0.99958, 0.999831, 0.98636, 0.999496],
+            "probabilities": [0.999979, 0.998303, 0.999858, 0.999922, 0.992363, 0.999649],
         },
     ),
     "pos-multilingual": (
