@@ -36,7 +36,7 @@ from allennlp.commands.evaluate import evaluate_from_archive
 import allennlp_nef
 from allennlp_nef.archives import unpack
 from allennlp_nef.cli.calibrate import calibrate
-from allennlp_nef.resources import trained_models
+from allennlp_nef.resources import archive_path, trained_models
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ["en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en"]
@@ -78,6 +78,11 @@ class Recipe(NamedTuple):
     """The scores and their names in the metrics of AllenNLP."""
 
 
+def same_labels(name: str) -> dict[str, str]:
+    """The labels of a packaged model, in the order of its tag head."""
+    return {"type": "from_files", "directory": archive_path(name)}
+
+
 RECIPES = {
     "qe-multilingual": Recipe(
         {
@@ -99,6 +104,7 @@ RECIPES = {
     ),
     "ner-multilingual": Recipe(
         {
+            "vocabulary": same_labels("ner-multilingual"),
             "train_data_path": "typed/*.iob2",
             "validation_data_path": [f"{name}-ud-dev.iob2" for name in ENTITY_SETS],
             **{
@@ -114,6 +120,7 @@ RECIPES = {
     ),
     "pos-multilingual": Recipe(
         {
+            "vocabulary": same_labels("pos-multilingual"),
             "train_data_path": "typed/*.conllu",
             "validation_data_path": "dev/*.conllu",
             f"{EMBEDDER}.precision": "bfloat16",
@@ -136,11 +143,9 @@ def train(name: str, folder: Path, run: Path) -> Path:
     recipe, archive = RECIPES[name], run / "model.tar.gz"
     if not archive.exists():
         start = {"type": "trained_model", "archive": name}
-        labels = {"type": "from_files", "directory": trained_models()[name]["path"]}
         options = {
             **recipe.options,
             "trainer.optimizer.lr": 4e-4,
-            "vocabulary": labels,  # in the order of the tag head
             "model.initializer": {"regexes": [[TRAINED_WEIGHTS, start]]},
         }
         config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"
@@ -167,7 +172,7 @@ def averaged(name: str, archive: Path, output: Path) -> None:
     """Averages the weights of an archive with those of the packaged model from which its training started."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as start:
         unpack(str(archive), folder)
-        unpack(trained_models()[name]["path"], start)
+        unpack(archive_path(name), start)
         file = Path(folder) / "weights.th"
         weights, before = (
             torch.load(each, map_location="cpu", weights_only=True)
@@ -189,7 +194,8 @@ def packaged(name: str, archive: Path, output: Path) -> None:
         config_file = Path(folder) / "config.json"
         config = json.loads(config_file.read_text("utf-8"))
         config["model"].pop("initializer", None)  # refers to other weights
-        config.pop("vocabulary", None)
+        if "vocabulary" in RECIPES[name].options:
+            config.pop("vocabulary", None)
         for key in ("train_data_path", "validation_data_path"):
             config[key] = RECIPES[name].options[key]  # without the folder
         for part in parts_of(config["model"]):
