@@ -22,6 +22,7 @@ from threading import Lock
 from typing import IO, Any
 from unittest.mock import patch
 
+import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
@@ -29,6 +30,7 @@ from allennlp.models import archival
 from allennlp.models.archival import Archive, load_archive
 from allennlp.nn.util import read_state_dict
 from allennlp.predictors import Predictor
+from torch import Tensor
 
 from allennlp_nef.errors import ArchiveError, UserError, describe, quote, raised_in
 from allennlp_nef.pretrained.lora import merge_lora
@@ -277,3 +279,11 @@ def copy_archive(path: str, output: Path, changes: Mapping[str, Callable[[bytes]
                 content = change(file.read())
                 member.size, file = len(content), io.BytesIO(content)
             new.addfile(member, file)
+
+
+def change_weights(change: Callable[[dict[str, Tensor]], dict[str, Tensor]], file: bytes) -> bytes:
+    """Returns the contents of a file of weights after a change of the weights, for `copy_archive`."""
+    weights = torch.load(io.BytesIO(file), map_location="cpu", weights_only=True)
+    changed = io.BytesIO()
+    torch.save(change(weights), changed)
+    return changed.getvalue()

@@ -23,20 +23,20 @@ import json
 import shutil
 import subprocess
 import sys
-import tarfile
-import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
-import torch
 from allennlp.commands.evaluate import evaluate_from_archive
+from torch import Tensor
 
 import allennlp_nef
-from allennlp_nef.archives import unpack
+from allennlp_nef.archives import change_weights, copy_archive
 from allennlp_nef.cli.calibrate import calibrate
-from allennlp_nef.resources import archive_path, trained_models
+from allennlp_nef.resources import trained_models
+from allennlp_nef.training.initializers import TrainedModelInitializer
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ["en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en"]
@@ -80,7 +80,7 @@ class Recipe(NamedTuple):
 
 def same_labels(name: str) -> dict[str, str]:
     """The labels of a packaged model, in the order of its tag head."""
-    return {"type": "from_files", "directory": archive_path(name)}
+    return {"type": "from_files", "directory": trained_models()[name]["path"]}
 
 
 RECIPES = {
@@ -161,57 +161,52 @@ def reader_options(name: str) -> dict[str, Any]:
     return {key: value for key, value in options if "dataset_reader." in key}
 
 
-def pack(folder: str, output: Path) -> None:
-    """Writes the files of a folder to an archive."""
-    with tarfile.open(output, "w:gz") as archive:
-        for path in sorted(Path(folder).iterdir()):
-            archive.add(path, path.name)
-
-
 def averaged(name: str, archive: Path, output: Path) -> None:
     """Averages the weights of an archive with those of the packaged model from which its training started."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as start:
-        unpack(str(archive), folder)
-        unpack(archive_path(name), start)
-        file = Path(folder) / "weights.th"
-        weights, before = (
-            torch.load(each, map_location="cpu", weights_only=True)
-            for each in (file, Path(start) / "weights.th")
-        )
-        for key, value in weights.items():
-            if value.is_floating_point():
-                weights[key] = (value + before[key].float()) / 2
-        torch.save(weights, file)
-        pack(folder, output)
+    start = TrainedModelInitializer(name).weights
+
+    def change(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {
+            key: (value + start[key].float()) / 2 if value.is_floating_point() else value
+            for key, value in weights.items()
+        }
+
+    copy_archive(str(archive), output, {"weights.th": partial(change_weights, change)})
 
 
 def packaged(name: str, archive: Path, output: Path) -> None:
     """Copies an archive for the package: with weights of 16 bits, which loading converts to 32 bits, with relative
     paths, and with the default columns of data files.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        unpack(str(archive), folder)
-        config_file = Path(folder) / "config.json"
-        config = json.loads(config_file.read_text("utf-8"))
-        config["model"].pop("initializer", None)  # refers to other weights
-        if "vocabulary" in RECIPES[name].options:
-            config.pop("vocabulary", None)
-        for key in ("train_data_path", "validation_data_path"):
-            config[key] = RECIPES[name].options[key]  # without the folder
-        for part in parts_of(config["model"]):
-            part.pop("precision", None)  # bfloat16 is slow on other CPUs
-        for key in reader_options(name):
-            reader, _, option = key.partition(".")
-            del config[reader][option]
-        config_file.write_text(json.dumps(config, indent=2), "utf-8")
-        file = Path(folder) / "weights.th"
-        weights = torch.load(file, map_location="cpu", weights_only=True)
-        halves = {
-            name: value.half() if value.is_floating_point() else value
-            for name, value in weights.items()
-        }
-        torch.save(halves, file)
-        pack(folder, output)
+    changes = {
+        "config.json": partial(packaged_config, name),
+        "weights.th": partial(change_weights, halves),
+    }
+    copy_archive(str(archive), output, changes)
+
+
+def packaged_config(name: str, file: bytes) -> bytes:
+    """Returns a config without what is true only where the model was trained."""
+    config = json.loads(file)
+    config["model"].pop("initializer", None)  # refers to other weights
+    if "vocabulary" in RECIPES[name].options:
+        config.pop("vocabulary", None)
+    for key in ("train_data_path", "validation_data_path"):
+        config[key] = RECIPES[name].options[key]  # without the folder
+    for part in parts_of(config["model"]):
+        part.pop("precision", None)  # bfloat16 is slow on other CPUs
+    for key in reader_options(name):
+        reader, _, option = key.partition(".")
+        del config[reader][option]
+    return json.dumps(config, indent=2).encode()
+
+
+def halves(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Returns weights of 16 bits."""
+    return {
+        name: value.half() if value.is_floating_point() else value
+        for name, value in weights.items()
+    }
 
 
 def parts_of(config: Any) -> Iterator[dict[str, Any]]:
@@ -260,8 +255,9 @@ def main() -> None:
     archive = run / f"{args.name}.tar.gz"
     full = train(args.name, folder, run)
     if args.average:
-        averaged(args.name, full, run / "averaged.tar.gz")
-        full = run / "averaged.tar.gz"
+        trained, full = full, run / "averaged.tar.gz"
+        if not full.exists():  # afterwards, the package may have these weights
+            averaged(args.name, trained, full)
     if args.name == "qe-multilingual":
         dev = [str(folder / path) for path in RECIPES[args.name].options["validation_data_path"]]
         calibrate(str(full), dev, output=str(run / "calibrated.tar.gz"))

@@ -1,7 +1,6 @@
 """`allennlp-nef calibrate`: fits the temperature and threshold of a quality estimator to labeled data."""
 
 import argparse
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -79,7 +78,7 @@ def calibrate(
     """
     from allennlp.common.file_utils import cached_path
 
-    from allennlp_nef.archives import copy_archive, load_archive_safely
+    from allennlp_nef.archives import change_weights, copy_archive, load_archive_safely
     from allennlp_nef.qe.answers import CRITICAL
     from allennlp_nef.qe.calibration import calibrate_model
     from allennlp_nef.qe.model import WordQeTagger
@@ -109,7 +108,8 @@ def calibrate(
         if critical is not None:
             head = model.sentence_heads[CRITICAL]
             head.rescale(critical["slope"], critical["intercept"])
-            changes["weights.th"] = partial(_with_weights, head, f"sentence_heads.{CRITICAL}.")
+            new = head.state_dict(prefix=f"sentence_heads.{CRITICAL}.")
+            changes["weights.th"] = partial(change_weights, partial(_with_weights, new))
             heads = dict(config["model"]["sentence_heads"])
             heads[CRITICAL] = {**heads[CRITICAL], "threshold": critical["threshold"]}
             options["sentence_heads"] = heads
@@ -123,16 +123,9 @@ def _with_model(model: dict[str, Any], config: bytes) -> bytes:
     return json.dumps({**json.loads(config), "model": model}, indent=4).encode()
 
 
-def _with_weights(module: Any, prefix: str, weights: bytes) -> bytes:
-    """Returns weights of a model with those of a module of it, whose names have a prefix."""
-    import torch
-
-    new = torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True)
-    for name, tensor in module.state_dict(prefix=prefix).items():
-        new[name] = tensor.to(new[name])
-    file = io.BytesIO()
-    torch.save(new, file)
-    return file.getvalue()
+def _with_weights(new: dict[str, Any], weights: dict[str, Any]) -> dict[str, Any]:
+    """Returns weights, some of them replaced, of the same types as before."""
+    return weights | {name: tensor.to(weights[name]) for name, tensor in new.items()}
 
 
 def as_text(results: Mapping[str, Any]) -> str:
