@@ -41,7 +41,7 @@ LISTS: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_name("word_lists.json").read_text(encoding="utf-8")
 )
 CRITICAL = {"number", "negation", "antonym", "name", "other_word", "untranslated"}
-CRITICAL |= {"missing_part", "copy", "other_translation"}
+CRITICAL |= {"missing_part", "copy", "other_translation", "minimal_pair"}
 NUM_FREQUENT = 60  # words of a language that are no content words
 NUMBER = re.compile(r"\d+")
 
