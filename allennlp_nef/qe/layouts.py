@@ -90,7 +90,10 @@ def split_tags(
         allowed.append(2 * n + 1)
     if len(tags) not in allowed:
         expected = " or ".join(map(str, allowed))
-        raise DataFormatError(f"{where}: expected {expected} tags, got {len(tags)}")
+        hint = ""
+        if tagged == "target" and len(tags) == n + 1:
+            hint = f" (the option eos reads a tag for {EOS})"
+        raise DataFormatError(f"{where}: expected {expected} tags, got {len(tags)}{hint}")
     if len(tags) != 2 * n + 1 or tagged == "target_and_gaps":
         return tags
     gaps, of_words = tags[0::2], tags[1::2]
