@@ -69,9 +69,9 @@ def save_xlm_roberta(folder, seed=0):
 SAVE = {"bert": save_bert, "xlm_roberta": save_xlm_roberta}
 
 
-def pieces_of(folder, *sentences):
+def pieces_of(folder, *sentences, **options):
     """The output of the indexer `word_pieces` for a batch of sentences, which are words between blanks."""
-    indexers = {"word_pieces": WordPiecesIndexer(str(folder))}
+    indexers = {"word_pieces": WordPiecesIndexer(str(folder), **options)}
     texts = [text.split(" ") if text else [] for text in sentences]
     batch = Batch([Instance({"text": TextField([*map(Token, text)], indexers)}) for text in texts])
     batch.index_instances(Vocabulary())

@@ -164,7 +164,7 @@ def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
     """Returns the settings that turn words into indices."""
     table = vocab.get_token_to_index_vocabulary
     if type(indexer) is WordPiecesIndexer:
-        return {"unknown_piece": indexer.unknown}
+        return {"unknown_piece": indexer.unknown, "title_case": indexer.title_case}
     if type(indexer) is AffixesIndexer:
         sides = {"prefixes": indexer._prefixes, "suffixes": indexer._suffixes}
         return {side: list(map(table, namespaces)) for side, namespaces in sides.items()}

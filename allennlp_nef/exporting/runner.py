@@ -25,6 +25,7 @@ from allennlp_nef.data.word_splitting import split_punctuation
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors import answers as tagging
 from allennlp_nef.predictors.requests import ANYTHING, check_request
+from allennlp_nef.pretrained.title_case import in_title_case
 from allennlp_nef.qe import answers as quality
 from allennlp_nef.qe.aligner import load_aligner, similarity_matrix
 from allennlp_nef.qe.layouts import EOS, without_eos
@@ -223,7 +224,8 @@ class Indexer:
                         [table.get(word[-n:], UNKNOWN) for n, table in suffixes] for word in words
                     ]
                 else:
-                    encoded = self.tokenizer.encode_batch(words, add_special_tokens=False)
+                    cased = in_title_case(words) if indexer["title_case"] else words
+                    encoded = self.tokenizer.encode_batch(cased, add_special_tokens=False)
                     pieces[name] = [each.ids or [indexer["unknown_piece"]] for each in encoded]
         if self.window is not None:
             inputs |= self._fill_window(pieces, self.window)

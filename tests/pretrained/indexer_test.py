@@ -34,6 +34,21 @@ def test_pieces_are_those_of_the_tokenizer_for_the_whole_sentence(folder):
     assert tensors["counts"].tolist() == [counts] and tensors["pieces"].tolist() == [pieces]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("SHELDON MET AMY-LEE .", "Sheldon Met Amy-lee ."),
+        ("12 A IS N'T", "12 A Is N't"),
+        ("sheldon met amy", "sheldon met amy"),
+        ("Sheldon met AMY", "Sheldon met AMY"),
+        ("iPhone", "iPhone"),
+    ],
+)
+def test_sentences_in_capitals_are_read_in_title_case(folder, sentence, read):
+    expected, found = pieces_of(folder, read), pieces_of(folder, sentence, title_case=True)
+    assert all(found[name].tolist() == expected[name].tolist() for name in ("counts", "pieces"))
+
+
 @pytest.mark.parametrize("sentences", [["a bc", ""], ["", ""]])
 def test_mask_comes_from_the_counts(folder, sentences):
     tensors = pieces_of(folder, *sentences)
