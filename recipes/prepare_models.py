@@ -98,6 +98,7 @@ RECIPES = {
             ],
             "model.pair_embedder.precision": "bfloat16",
             "data_loader.batch_sampler.batch_size": 32,
+            "trainer.optimizer.lr": 3e-4,
         },
         {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
         {"MCC": "mcc", "HTER r": "hter_pearson", "quality r": "quality_pearson"},
@@ -114,6 +115,7 @@ RECIPES = {
             },
             f"{EMBEDDER}.precision": "bfloat16",
             "data_loader.batch_sampler.batch_size": 12,
+            "trainer.optimizer.lr": 4e-4,
         },
         {name: f"{name}-ud-test.iob2" for name in ENTITY_SETS},
         {"F1": "f1-overall"},
@@ -124,7 +126,8 @@ RECIPES = {
             "train_data_path": "typed/*.conllu",
             "validation_data_path": "dev/*.conllu",
             f"{EMBEDDER}.precision": "bfloat16",
-            "data_loader.batch_sampler.batch_size": 12,
+            "data_loader.batch_sampler.batch_size": 32,
+            "trainer.optimizer.lr": 3e-4,
         },
         {
             **{name: f"test/{name}.conllu" for name in TREEBANKS},
@@ -145,7 +148,6 @@ def train(name: str, folder: Path, run: Path) -> Path:
         start = {"type": "trained_model", "archive": name}
         options = {
             **recipe.options,
-            "trainer.optimizer.lr": 4e-4,
             "model.initializer": {"regexes": [[TRAINED_WEIGHTS, start]]},
         }
         config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"

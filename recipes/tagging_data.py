@@ -7,8 +7,8 @@ A file has named entities (columns number, word, BIO tag) or parts of speech (Co
 is known can be read as raw text. Of the sentences of each file, in their order,
 
     25%    are raw text, split as in requests; a word has the tag of the annotated word with which it shares most
-    10%    are in lower case
-    5%     are in capitals
+    10%    are in lower case (--lower-case)
+    5%     are in capitals (--capitals)
     5%     lack the final punctuation mark
     2%     end with an emoji (O or SYM)
 
@@ -105,9 +105,12 @@ def as_raw(text: str, words: Tagged, offsets: Offsets, tokenizer: PunctuationTok
     return result
 
 
-def varied(words: Tagged, rng: random.Random, other: str) -> Tagged:
-    """Returns a sentence, perhaps in other cases, without the last punctuation mark, or with an emoji."""
-    case = rng.choices([str, str.lower, str.upper], [0.85, 0.1, 0.05])[0]
+def varied(words: Tagged, rng: random.Random, other: str, shares: Sequence[float]) -> Tagged:
+    """Returns a sentence, perhaps in another case, without the last punctuation mark, or with an emoji.
+
+    `shares` are those of the given case, lower case and capitals, and `other` is the tag of an emoji.
+    """
+    case = rng.choices([str, str.lower, str.upper], shares)[0]
     words = [(case(word), tag) for word, tag in words]
     if rng.random() < 0.05 and len(words) > 2 and not any(map(str.isalnum, words[-1][0])):
         words.pop()
@@ -124,8 +127,13 @@ def main() -> None:
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--output", type=Path, required=True, help="folder")
     parser.add_argument("--first", type=positive, help="the maximum number of sentences of a file")
+    parser.add_argument("--lower-case", type=float, default=0.1, help="(default: 0.1)")
+    parser.add_argument("--capitals", type=float, default=0.05, help="(default: 0.05)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
+    shares = [1 - args.lower_case - args.capitals, args.lower_case, args.capitals]
+    if not all(0 <= share <= 1 for share in shares):
+        parser.error("--lower-case, --capitals: expected shares from 0 to 1, and no more together")
     outputs = Counter((args.output / path.name).resolve() for path in args.paths)
     if max(outputs.values()) > 1 or not outputs.keys().isdisjoint(map(Path.resolve, args.paths)):
         parser.error("--output: expected a file of its own for each input, other than the inputs")
@@ -149,7 +157,7 @@ def main() -> None:
                     num_raw += 1
                 except (ValueError, DataFormatError):  # the text is not that of the words
                     pass
-            words = varied(words, rng, "SYM" if is_pos else "O")
+            words = varied(words, rng, "SYM" if is_pos else "O", shares)
             for number, (word, tag) in enumerate(words, 1):
                 rest = "\t_" * 6 if is_pos else ""
                 empty = "\t_\t" if is_pos else "\t"
