@@ -21,14 +21,14 @@ ANSWERS = {
         SENTENCE,
         {
             "tags": ["B-PER", "I-PER", "O", "O", "B-LOC", "O"],
-            "probabilities": [0.999979, 0.998303, 0.999858, 0.999922, 0.992363, 0.999649],
+            "probabilities": [0.999992, 0.999246, 0.999909, 0.999941, 0.994117, 0.999724],
         },
     ),
     "pos-multilingual": (
         SENTENCE,
         {
             "tags": ["PROPN", "PROPN", "VERB", "ADP", "PROPN", "PUNCT"],
-            "probabilities": [0.995827, 0.995491, 0.95173, 0.999079, 0.995754, 0.999485],
+            "probabilities": [0.996813, 0.996151, 0.962336, 0.999391, 0.996938, 0.999779],
         },
     ),
     "qe-multilingual": (
@@ -36,17 +36,17 @@ ANSWERS = {
         {
             "tags": ["OK", "OK", "OK", "BAD", "OK", "OK", "OK"],
             "bad_probabilities": [
-                0.033381,
-                0.029853,
-                0.039407,
-                0.896253,
-                0.032913,
-                0.0303,
-                0.012092,
+                0.023092,
+                0.026461,
+                0.024251,
+                0.936309,
+                0.032805,
+                0.023914,
+                0.012197,
             ],
-            "hter": 0.233767,
-            "quality": 63.883507,
-            "critical_error_probability": 0.987882,
+            "hter": 0.192951,
+            "quality": 65.20468,
+            "critical_error_probability": 0.969145,
         },
     ),
 }
