@@ -93,6 +93,8 @@ def requests_for(predictor, words, max_words, number=60):
 
     def sentence(is_text):
         chosen = [rng.choice(words) for _ in range(rng.randint(1, max_words))]
+        if rng.random() < 0.1:
+            chosen = [word.upper() for word in chosen]
         return "  ".join(chosen) if is_text else chosen
 
     requests = []
