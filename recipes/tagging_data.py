@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--capitals", type=float, default=0.05, help="(default: 0.05)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    shares = [1 - args.lower_case - args.capitals, args.lower_case, args.capitals]
+    shares = [1 - (args.lower_case + args.capitals), args.lower_case, args.capitals]
     if not all(0 <= share <= 1 for share in shares):
         parser.error("--lower-case, --capitals: expected shares from 0 to 1, and no more together")
     outputs = Counter((args.output / path.name).resolve() for path in args.paths)

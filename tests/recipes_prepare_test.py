@@ -114,6 +114,23 @@ def test_no_output_replaces_an_input_or_another_output(tmp_path, monkeypatch, in
     assert error.value.code == 2 and not (tmp_path / "out").exists()
 
 
+def test_shares_of_cases_are_as_given(tmp_path, monkeypatch):
+    from tagging_data import main
+
+    path, output = tmp_path / "a.iob2", tmp_path / "out"
+    path.write_text("1\tAnn\tB-PER\n2\tsings\tO\n\n" * 100, "utf-8")
+    arguments = ["tagging_data.py", str(path), "--output", str(output), "--lower-case", "0.3"]
+    monkeypatch.setattr("sys.argv", [*arguments, "--capitals", "0.7"])
+    main()
+    text = (output / "a.iob2").read_text("utf-8")
+    assert "Ann" not in text and text.count("ann") + text.count("ANN") == 100
+    assert 15 < text.count("ann") < 45
+    monkeypatch.setattr("sys.argv", [*arguments, "--capitals", "0.8"])
+    with pytest.raises(SystemExit) as error:
+        main()
+    assert error.value.code == 2
+
+
 def test_a_row_says_whether_its_aim_is_missed(tmp_path):
     from speed import Row, Settings, decoders
 
