@@ -16,7 +16,6 @@ does. The same arguments give the same files. Needs the extra `multilingual`.
 """
 
 import argparse
-import json
 import random
 import sys
 from collections import Counter, defaultdict
@@ -25,7 +24,7 @@ from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
-from synthetic_errors import Translation
+from synthetic_errors import Translation, write
 
 from allennlp_nef.cli.arguments import positive
 from allennlp_nef.data.files import read_lines
@@ -34,7 +33,7 @@ from allennlp_nef.errors import DataFormatError, quote
 
 MAX_WORDS = 14
 MIN_SHARED = 3  # words
-MAX_CHANGED = {"target": 1, "source": 2}  # words
+MAX_CHANGED = 2  # words of a source
 MAX_BUCKET = 40  # sentences that are compared with each other
 MAX_USES = 4  # of the same difference
 ARTICLES = {"a", "an", "the"}
@@ -89,7 +88,7 @@ def neighbors(sentences: Iterable[Words], rng: random.Random) -> Iterator[tuple[
         if len(words) > MAX_WORDS:
             continue
         for start in range(len(words) + 1):
-            for end in range(start, min(start + MAX_CHANGED["target"], len(words)) + 1):
+            for end in range(start, min(start + 1, len(words)) + 1):
                 if len(words) - (end - start) >= MIN_SHARED:
                     buckets[words[:start], words[end:]].append(words)
     for (before, after), group in buckets.items():
@@ -101,9 +100,8 @@ def neighbors(sentences: Iterable[Words], rng: random.Random) -> Iterator[tuple[
                 yield second, first
 
 
-def is_critical(first: Words, second: Words, synonyms: set[frozenset[Words]]) -> bool:
+def is_critical(change: frozenset[Words], synonyms: set[frozenset[Words]]) -> bool:
     """Whether a difference is one of words, not of synonyms, articles, capitals or punctuation marks alone."""
-    change = unordered(first, second)
     words = {word for side in change for word in side if any(map(str.isalnum, word))}
     return len(change) == 2 and bool(words - ARTICLES) and change not in synonyms
 
@@ -130,8 +128,8 @@ def minimal_pairs(
             _, *changed = difference(source, other)
             size = max(map(len, changed))
             if (
-                size <= min(MAX_CHANGED["source"], len(source) - 1, len(other) - 1)
-                and is_critical(*changed, source_synonyms)
+                size <= min(MAX_CHANGED, len(source) - 1, len(other) - 1)
+                and is_critical(unordered(*changed), source_synonyms)
                 and targets[source].isdisjoint(targets[other])
             ):
                 return source
@@ -143,7 +141,7 @@ def minimal_pairs(
     for right, wrong in candidates:
         start, before, after = difference(right, wrong)
         change = unordered(before, after)
-        if uses[change] == MAX_USES or not is_critical(before, after, target_synonyms):
+        if uses[change] == MAX_USES or not is_critical(change, target_synonyms):
             continue
         source = source_of(right, wrong)
         if source is not None:
@@ -168,7 +166,6 @@ def main() -> None:
     args = parser.parse_args()
     if len({path.stem for path in args.paths}) < len(args.paths):
         parser.error("paths: expected files with different names")
-    args.output.mkdir(parents=True, exist_ok=True)
     tokenizer = PunctuationTokenizer(pieces_of="multilingual-e5-small")
     for path in args.paths:
         english: Translations = defaultdict(set)  # the English sentences of each other one
@@ -184,10 +181,7 @@ def main() -> None:
             f"{path.stem}-eng": (others, english),
         }.items():
             rng = random.Random(f"{args.seed} {name}")
-            made = list(minimal_pairs(*sides, args.most, rng))
-            lines = [json.dumps(each.to_json(), ensure_ascii=False) + "\n" for each in made]
-            (args.output / f"{name}.jsonl").write_text("".join(lines), "utf-8")
-            print(f"{name}: {len(made) // 2} correct translations, and as many with an error")
+            write(args.output / f"{name}.jsonl", minimal_pairs(*sides, args.most, rng))
 
 
 if __name__ == "__main__":
