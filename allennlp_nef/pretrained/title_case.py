@@ -1,4 +1,4 @@
-"""Sentences in capitals, as the encoder reads them with `title_case`, in exported taggers, too."""
+"""What `title_case` of the `word_pieces` indexer does, apart from torch, which exported taggers do not need."""
 
 
 def in_title_case(words: list[str]) -> list[str]:
