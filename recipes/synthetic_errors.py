@@ -460,14 +460,16 @@ def partial_edit(mt: list[str], post_edit: list[str], rng: Random) -> list[str]:
 
 
 def write(path: Path, rows: Iterable[Translation]) -> None:
-    """Writes training data, and says how often each error occurs."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kinds: Counter[str] = Counter()
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row.to_json(), ensure_ascii=False) + "\n")
-            kinds.update(row.kinds or ["none"])
-    print(f"{path}: {', '.join(f'{kind} {count:,}' for kind, count in kinds.most_common())}")
+    """Writes training data, unless there is none, and says how often each error occurs."""
+    rows = list(rows)
+    if rows:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = (json.dumps(row.to_json(), ensure_ascii=False) + "\n" for row in rows)
+        path.write_text("".join(lines), encoding="utf-8")
+    kinds = Counter(kind for row in rows for kind in row.kinds or ["none"])
+    print(
+        f"{path}: {', '.join(f'{kind} {count:,}' for kind, count in kinds.most_common()) or 'none'}"
+    )
 
 
 def errors_of(
