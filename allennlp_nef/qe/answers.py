@@ -34,6 +34,8 @@ REQUIRED = ("source", "target")
 CRITICAL = "critical_error_probability"
 ESTIMATES = ("hter", "quality", CRITICAL)
 """The estimates of a whole translation that a model can predict."""
+PREDICTED = (*ESTIMATES, "critical_error_threshold", "source_bad_probabilities")
+"""The fields of answers that only some models predict."""
 SCORES = {
     CRITICAL: "critical error {:.0%}",
     "quality": "quality {:.0f}",

@@ -18,6 +18,7 @@ from allennlp_nef.predictors.requests import Check
 from allennlp_nef.pretrained.multilingual_e5 import num_weights
 from allennlp_nef.qe.answers import (
     ANSWER,
+    PREDICTED,
     REQUEST,
     REQUIRED,
     bad_probabilities,
@@ -108,7 +109,6 @@ class WordQePredictor(TaggingPredictor):
     tagged_field = "target"
     fields: Mapping[str, Check] = REQUEST
     required = REQUIRED
-    answer_fields = ANSWER
     _model: WordQeTagger
     _dataset_reader: WmtWordQeReader
 
@@ -130,6 +130,8 @@ class WordQePredictor(TaggingPredictor):
                 f"word_qe: expected a model of quality estimation, got a {type(model).__name__}"
             )
         super().__init__(model, dataset_reader, **options)
+        absent = {*PREDICTED}.difference(model.outputs, model.thresholds)
+        self.answer_fields = {name: kind for name, kind in ANSWER.items() if name not in absent}
         if severity not in SEVERITIES:
             raise ConfigurationError(f"severity: expected one of {SEVERITIES}, got {severity!r}")
         output_format, tagged = self.output_format, dataset_reader.tagged

@@ -263,6 +263,7 @@ def test_answers_have_the_estimates_of_all_heads():
     assert answer["quality"] == pytest.approx(100 * output["quality"])
     assert 0 < answer["critical_error_probability"] < 1 and "hter" not in answer
     assert answer["critical_error_threshold"] == 0.5
+    assert {"quality", "critical_error_threshold"} <= {*predictor.description()["answer_fields"]}
     empty = predictor.predict_json({**REQUEST, "target": "", "alignments": None})
     assert empty["quality"] == 0 and empty["critical_error_probability"] == 1
 
@@ -280,6 +281,8 @@ def test_trace_and_description(predictor):
         *("has_aligner", "fields", "pretrained_encoder"),
     }
     assert description["fields"] == ["source", "target", "alignments"]
+    predicted = {"hter", "quality", "critical_error_probability", "critical_error_threshold"}
+    assert predicted.isdisjoint(description["answer_fields"])
 
 
 class TestOutput:
