@@ -1,14 +1,44 @@
 """Low-rank adaptation (LoRA) of linear layers."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.nn import functional
+
+
+class _UpdatedLinear(torch.autograd.Function):
+    """x -> (W + scale B A) x + b, one product instead of three. The gradients of A and B need none of the size of W."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        down: Tensor,
+        up: Tensor,
+        scale: float,
+    ) -> Tensor:
+        updated = torch.addmm(weight, up, down, alpha=scale).to(input.dtype)
+        ctx.save_for_backward(input, updated, down, up)
+        ctx.scale = scale
+        return functional.linear(input, updated, None if bias is None else bias.to(input.dtype))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        input, updated, down, up = ctx.saved_tensors
+        rows, grads = input.flatten(0, -2), ctx.scale * grad.flatten(0, -2)
+        grad_down = (grads @ up.to(grad.dtype)).mT @ rows
+        grad_up = grads.mT @ (rows @ down.mT.to(rows.dtype))
+        return grad @ updated, None, None, grad_down.to(down.dtype), grad_up.to(up.dtype), None
 
 
 class LowRankLinear(torch.nn.Linear):
     """A frozen linear layer with a trainable update of low rank: x -> (W + (alpha / rank) B A) x + b.
 
     Equation 3 of Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models" (ICLR 2022). Initially B is 0, so the
-    update is, too. The product B A is not computed, so training needs no gradient of the size of W.
+    update is, too.
 
     # Parameters
 
@@ -31,7 +61,15 @@ class LowRankLinear(torch.nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         """(..., input dim) -> (..., output dim)."""
-        return super().forward(input) + self.scale * (input @ self.down.mT @ self.up.mT)
+        device = input.device.type
+        if torch.is_autocast_enabled(device):
+            input = input.to(torch.get_autocast_dtype(device))
+        with torch.autocast(
+            device, enabled=False
+        ):  # the sum W + (alpha / rank) B A needs the precision of W
+            return _UpdatedLinear.apply(
+                input, self.weight, self.bias, self.down, self.up, self.scale
+            )
 
     def merged(self) -> torch.nn.Linear:
         """Returns a layer with the updated weights."""

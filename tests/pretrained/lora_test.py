@@ -41,8 +41,25 @@ def test_merged_layers_are_ordinary_and_compute_the_same():
     assert not any(module.training for module in layers.modules())
 
 
-def test_only_updates_have_gradients():
+def test_only_updates_and_inputs_have_gradients():
     (layer,) = adapted(torch.nn.Linear(6, 5), rank=2, alpha=3)
-    layer, inputs = layer.double(), torch.randn(2, 6, dtype=torch.double)
+    layer, inputs = layer.double(), torch.randn(2, 3, 6, dtype=torch.double, requires_grad=True)
     assert {name for name, each in layer.named_parameters() if each.requires_grad} == {"down", "up"}
-    torch.autograd.gradcheck(lambda *_: layer(inputs), (layer.down, layer.up))
+    torch.autograd.gradcheck(lambda x, *_: layer(x), (inputs, layer.down, layer.up))
+
+
+def test_autocast_keeps_updates_that_are_too_small_for_bfloat16():
+    """Between 1 and 2, the numbers of bfloat16 are 1/128 apart."""
+    (layer,) = adapted(torch.nn.Linear(64, 32, bias=False), rank=1, alpha=1)
+    torch.nn.init.uniform_(layer.weight, 1.1, 1.9)
+    torch.nn.init.constant_(layer.down, 0.1)
+    torch.nn.init.constant_(layer.up, 0.01)
+    inputs = torch.eye(64, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        output = layer(inputs)
+    assert output.dtype == torch.bfloat16
+    update = (output.float() - layer.weight.mT).mean()
+    torch.testing.assert_close(update, torch.tensor(0.001), atol=3e-4, rtol=0)
+    output.sum().backward()
+    assert inputs.grad.dtype == layer.up.grad.dtype == torch.float32
+    torch.testing.assert_close(layer.up.grad, torch.full((32, 1), 6.4), atol=0.05, rtol=0)
