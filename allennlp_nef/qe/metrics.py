@@ -53,7 +53,8 @@ class DetectionScores(CollectingMetric):
 
 @Metric.register("word_qe")
 class WordQe(Metric):
-    """`mcc`, `f1_bad`, `f1_ok`, `f1_mult` and `accuracy`; see `word_qe_scores`. All labels but OK count as BAD.
+    """`mcc`, `f1_bad`, `f1_ok`, `f1_mult` and `accuracy`; see `word_qe_scores`. All labels but OK count as BAD. Data
+    without tags have no scores.
 
     The model supplies the constructor arguments; omit them in a config.
     """
@@ -74,6 +75,8 @@ class WordQe(Metric):
         counts = dist_reduce_sum(self._counts) if reset else self._counts
         if reset:
             self.reset()
+        if not counts.any():
+            return {}
         return {name: float(score) for name, score in word_qe_scores(counts.cpu().numpy()).items()}
 
     def reset(self) -> None:
