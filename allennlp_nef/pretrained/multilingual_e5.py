@@ -198,18 +198,27 @@ class EncoderLayer(torch.nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """States (batch, pieces, dim) and a mask, bool, (batch, 1, 1, pieces) -> the next states."""
+        inputs, device = states, states.device.type
+        if torch.is_autocast_enabled(device):  # converted once, not for each projection
+            inputs = states.to(torch.get_autocast_dtype(device))
         query, key, value = (  # (batch, heads, pieces, dim / heads)
-            project(states).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            project(inputs).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
             for project in (self.query, self.key, self.value)
         )
-        dropout, dtype = self.dropout.p if self.training else 0.0, states.dtype
-        with torch.autocast(states.device.type, enabled=False):  # the gradient in bfloat16 is slow
-            read = scaled_dot_product_attention(
-                query.to(dtype), key.to(dtype), value.to(dtype), mask, dropout
-            )
+        read = attention(query, key, value, mask, self.dropout.p if self.training else 0.0)
         read = self.attention_output(read.transpose(1, 2).flatten(2))  # (batch, pieces, dim)
         states = self.attention_norm(states + self.dropout(read))
         return self.output_norm(states + self.dropout(self.output(gelu(self.hidden(states)))))
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, dropout: float) -> Tensor:
+    """Scaled dot-product attention: (batch, heads, pieces, dim) each, and a mask, (batch, 1, 1, pieces)."""
+    if query.dtype == torch.float32 or not query.is_cpu:
+        return scaled_dot_product_attention(query, key, value, mask, dropout)
+    # On a CPU, PyTorch computes the gradient of its function five times more slowly in bfloat16.
+    scores = query * query.size(-1) ** -0.5 @ key.mT
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    return torch.nn.functional.dropout(weights, dropout) @ value
 
 
 class MultilingualE5(torch.nn.Module):

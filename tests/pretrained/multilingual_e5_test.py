@@ -15,6 +15,7 @@ from allennlp_nef.pretrained.multilingual_e5 import (
     NAME,
     FourBitEmbedding,
     MultilingualE5,
+    attention,
     normalizer,
     read_file,
 )
@@ -34,6 +35,18 @@ def test_rows_of_four_bits_are_multiples_of_their_scales():
 def test_normalization_is_nfkc_with_exceptions():
     rules = normalizer({"\x01": "", "\u200b": " ", "\t": " ", "\ufb01": "fi"})
     assert rules.normalize_str("\x01a\u200bb\tc \ufb01 e\u0301 \uff5e") == "a b c fi \u00e9 \uff5e"
+
+
+def test_attention_in_bfloat16_is_that_of_pytorch():
+    vectors = [torch.randn(2, 3, 5, 8, requires_grad=True) for _ in range(3)]
+    mask = torch.tensor([[True] * 5, [True] * 2 + [False] * 3])[:, None, None]
+    results = []
+    for dtype in (torch.bfloat16, torch.float32):
+        read = attention(*(each.to(dtype) for each in vectors), mask, dropout=0.0)
+        assert read.dtype == dtype
+        results.append([read.float(), *torch.autograd.grad(read.float().square().sum(), vectors)])
+    for result, expected in zip(*results):
+        torch.testing.assert_close(result, expected, atol=0.1, rtol=0.03)
 
 
 @pytest.fixture(scope="module")
