@@ -7,6 +7,13 @@ from torch import Tensor
 from torch.nn import functional
 
 
+def in_autocast_dtype(input: Tensor) -> Tensor:
+    """Converts a tensor as `torch.autocast`, if it is enabled, converts the inputs of a matrix product."""
+    device = input.device.type
+    enabled = torch.is_autocast_enabled(device)
+    return input.to(torch.get_autocast_dtype(device)) if enabled else input
+
+
 class _UpdatedLinear(torch.autograd.Function):
     """x -> (W + scale B A) x + b, one product instead of three. The gradients of A and B need none of the size of W."""
 
@@ -61,12 +68,9 @@ class LowRankLinear(torch.nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         """(..., input dim) -> (..., output dim)."""
-        device = input.device.type
-        if torch.is_autocast_enabled(device):
-            input = input.to(torch.get_autocast_dtype(device))
-        with torch.autocast(
-            device, enabled=False
-        ):  # the sum W + (alpha / rank) B A needs the precision of W
+        input = in_autocast_dtype(input)
+        # The sum W + (alpha / rank) B A needs the precision of W.
+        with torch.autocast(input.device.type, enabled=False):
             return _UpdatedLinear.apply(
                 input, self.weight, self.bias, self.down, self.up, self.scale
             )

@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
 from allennlp_nef.errors import UserError, require_extra
+from allennlp_nef.pretrained.lora import in_autocast_dtype
 
 if TYPE_CHECKING:  # an optional package
     from tokenizers import Tokenizer
@@ -198,9 +199,7 @@ class EncoderLayer(torch.nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """States (batch, pieces, dim) and a mask, bool, (batch, 1, 1, pieces) -> the next states."""
-        inputs, device = states, states.device.type
-        if torch.is_autocast_enabled(device):  # converted once, not for each projection
-            inputs = states.to(torch.get_autocast_dtype(device))
+        inputs = in_autocast_dtype(states)  # once, not for each projection
         query, key, value = (  # (batch, heads, pieces, dim / heads)
             project(inputs).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
             for project in (self.query, self.key, self.value)
