@@ -1,7 +1,7 @@
 """Makes training data of multilingual taggers from tagged sentences: text as people type it.
 
     python recipes/tagging_data.py FOLDER/train/*.iob2 --output OUT --first 2000
-    python recipes/tagging_data.py FOLDER/train/*.conllu --output OUT --seed 2
+    python recipes/tagging_data.py FOLDER/train/*.conllu --output OUT --seed 2 --exclude FOLDER/test/*.conllu
 
 A file has named entities (columns number, word, BIO tag) or parts of speech (CoNLL-U); sentences whose comment `# text`
 is known can be read as raw text. Of the sentences of each file, in their order,
@@ -12,8 +12,9 @@ is known can be read as raw text. Of the sentences of each file, in their order,
     5%     lack the final punctuation mark
     2%     end with an emoji (O or SYM)
 
-independently of each other. Writes OUT/NAME for each file, in the same format with the columns that training needs. The
-same arguments give the same files. Needs the extra `multilingual`.
+independently of each other. Sentences with the same words as one in the files of --exclude are left out. Writes
+OUT/NAME for each file, in the same format with the columns that training needs. The same arguments give the same files.
+Needs the extra `multilingual`.
 """
 
 import argparse
@@ -61,6 +62,11 @@ def read_sentences(path: Path) -> Iterator[tuple[str | None, Tagged, list[Joined
             joined.append((first - 1, last - 1, cells[1]))
         elif "." not in cells[0]:
             words.append((cells[1], cells[column]))
+
+
+def forms_of(words: Tagged) -> tuple[str, ...]:
+    """The words of a sentence in lower case, by which repeated sentences are recognized."""
+    return tuple(word.lower() for word, _ in words)
 
 
 def offsets_of(text: str, words: Tagged, joined: list[Joined]) -> Offsets:
@@ -127,6 +133,7 @@ def main() -> None:
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--output", type=Path, required=True, help="folder")
     parser.add_argument("--first", type=positive, help="the maximum number of sentences of a file")
+    parser.add_argument("--exclude", nargs="+", type=Path, default=[], help="test sets")
     parser.add_argument("--lower-case", type=float, default=0.1, help="(default: 0.1)")
     parser.add_argument("--capitals", type=float, default=0.05, help="(default: 0.05)")
     parser.add_argument("--seed", type=int, default=1)
@@ -139,12 +146,14 @@ def main() -> None:
         parser.error("--output: expected a file of its own for each input, other than the inputs")
     args.output.mkdir(parents=True, exist_ok=True)
     tokenizer = PunctuationTokenizer(pieces_of="multilingual-e5-small")
-    for path in args.paths:
+    try:
+        excluded = {forms_of(each) for path in args.exclude for _, each, _ in read_sentences(path)}
+        files = {path: list(read_sentences(path)) for path in args.paths}
+    except (DataFormatError, OSError) as error:
+        sys.exit(str(error))
+    for path, sentences in files.items():
         rng = random.Random(f"{args.seed} {path.name}")
-        try:
-            sentences = list(read_sentences(path))
-        except DataFormatError as error:
-            sys.exit(str(error))
+        sentences = [each for each in sentences if forms_of(each[1]) not in excluded]
         chosen: Sequence[int] = range(len(sentences))
         if args.first is not None and args.first < len(sentences):
             chosen = sorted(rng.sample(chosen, args.first))

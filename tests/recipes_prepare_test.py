@@ -131,6 +131,19 @@ def test_shares_of_cases_are_as_given(tmp_path, monkeypatch):
     assert error.value.code == 2
 
 
+def test_sentences_of_test_sets_are_left_out(tmp_path, monkeypatch):
+    from tagging_data import main
+
+    (tmp_path / "a.iob2").write_text("1\tAnn\tB-PER\n\n1\tBo\tB-PER\n", "utf-8")
+    (tmp_path / "test.iob2").write_text("1\tANN\tO\n", "utf-8")
+    paths = [f"{tmp_path}/{name}" for name in ("a.iob2", "out", "test.iob2")]
+    arguments = [paths[0], "--output", paths[1], "--exclude", paths[2], "--lower-case", "0"]
+    monkeypatch.setattr("sys.argv", ["tagging_data.py", *arguments, "--capitals", "0"])
+    main()
+    text = (tmp_path / "out" / "a.iob2").read_text("utf-8")
+    assert "Ann" not in text and "1\tBo\tB-PER" in text
+
+
 def test_a_row_says_whether_its_aim_is_missed(tmp_path):
     from speed import Row, Settings, decoders
 
