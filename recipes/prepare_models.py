@@ -1,4 +1,4 @@
-"""Goes on with the training of the models that come with the package, scores them, and writes them into the package.
+"""Trains the models that come with the package, scores them, and writes them into the package.
 
     python recipes/prepare_models.py qe-multilingual --data FOLDER
     python recipes/prepare_models.py ner-multilingual --data FOLDER --run runs/models/ner-multilingual --check
@@ -12,10 +12,11 @@ FOLDER has the data; `allennlp-nef models NAME` has their sources and the comman
     pos-multilingual   treebanks of Universal Dependencies: dev/*.conllu, test/*.conllu and zero-shot/*.conllu;
                        typed/*.conllu, the output of tagging_data.py
 
-With one thread, each model takes about an hour on a CPU with matrix operations in bfloat16. A model is scored on test
-sets as it comes with the package. A finished training is not repeated. `--average` averages the weights with those from
-which the training started, which can keep what other data taught (Wortsman et al., "Robust fine-tuning of zero-shot
-models", CVPR 2022). `--check` compares the scores with those in the package and does not change the package.
+`ner-multilingual` is trained from the encoder alone; the others start from the weights in the package. Each model takes
+one or two hours on a CPU with matrix operations in bfloat16. A model is scored on test sets as it comes with the
+package. A finished training is not repeated. `--average` averages the weights with those from which the training
+started, which can keep what other data taught (Wortsman et al., "Robust fine-tuning of zero-shot models", CVPR 2022).
+`--check` compares the scores with those in the package and does not change the package.
 """
 
 import argparse
@@ -78,9 +79,9 @@ class Recipe(NamedTuple):
     """The scores and their names in the metrics of AllenNLP."""
 
 
-def same_labels(name: str) -> dict[str, str]:
-    """The labels of a packaged model, in the order of its tag head."""
-    return {"type": "from_files", "directory": trained_models()[name]["path"]}
+def packaged_weights(name: str) -> dict[str, Any]:
+    """The initializer of a model that starts from the weights in the package."""
+    return {"regexes": [[TRAINED_WEIGHTS, {"type": "trained_model", "archive": name}]]}
 
 
 RECIPES = {
@@ -96,6 +97,7 @@ RECIPES = {
                 *(f"mlqe-pe-{pair}/dev" for pair in PAIRS),
                 *(f"critical-errors/{pair}.dev.tsv" for pair in CRITICAL_PAIRS),
             ],
+            "model.initializer": packaged_weights("qe-multilingual"),
             "model.pair_embedder.precision": "bfloat16",
             "data_loader.batch_sampler.batch_size": 32,
             "trainer.optimizer.lr": 3e-4,
@@ -105,7 +107,6 @@ RECIPES = {
     ),
     "ner-multilingual": Recipe(
         {
-            "vocabulary": same_labels("ner-multilingual"),
             "train_data_path": "typed/*.iob2",
             "validation_data_path": [f"{name}-ud-dev.iob2" for name in ENTITY_SETS],
             **{
@@ -114,17 +115,21 @@ RECIPES = {
                 for key, value in ENTITY_COLUMNS.items()
             },
             f"{EMBEDDER}.precision": "bfloat16",
-            "data_loader.batch_sampler.batch_size": 12,
-            "trainer.optimizer.lr": 4e-4,
+            "data_loader.batch_sampler.batch_size": 32,
+            "trainer.num_epochs": 2,
         },
         {name: f"{name}-ud-test.iob2" for name in ENTITY_SETS},
         {"F1": "f1-overall"},
     ),
     "pos-multilingual": Recipe(
         {
-            "vocabulary": same_labels("pos-multilingual"),
+            "vocabulary": {
+                "type": "from_files",
+                "directory": trained_models()["pos-multilingual"]["path"],
+            },
             "train_data_path": "typed/*.conllu",
             "validation_data_path": "dev/*.conllu",
+            "model.initializer": packaged_weights("pos-multilingual"),
             f"{EMBEDDER}.precision": "bfloat16",
             "data_loader.batch_sampler.batch_size": 32,
             "trainer.optimizer.lr": 3e-4,
@@ -145,14 +150,9 @@ def train(name: str, folder: Path, run: Path) -> Path:
     """
     recipe, archive = RECIPES[name], run / "model.tar.gz"
     if not archive.exists():
-        start = {"type": "trained_model", "archive": name}
-        options = {
-            **recipe.options,
-            "model.initializer": {"regexes": [[TRAINED_WEIGHTS, start]]},
-        }
         config = ROOT / "training_configs" / f"{name.replace('-', '_')}.jsonnet"
         command = [sys.executable, "-m", "allennlp_nef", "train", str(config)]
-        command += ["-s", str(run), "-o", json.dumps(options)]
+        command += ["-s", str(run), "-o", json.dumps(recipe.options)]
         subprocess.run(command, check=True, cwd=folder)
     return archive
 
