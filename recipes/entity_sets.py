@@ -84,11 +84,12 @@ TYPES = {
 }
 TYPE_OF = {name: kind for kind, names in TYPES.items() for name in names.split()}
 MAX_SENTENCES = 2500
+PERSON_SPANS = {"name", "surname", "patronymic", "nickname"}
 # The spans that name an object of each type in `rus`. A description before them is O, as in "реку [Неву]", unless an
 # organization is named after something else, as in "[мэрии Москвы]". Objects without a name are O.
 NAMING_SPANS = {
-    "Person": {"name", "surname", "patronymic", "nickname"},
-    "Org": {"org_name", "loc_name", "name", "surname", "patronymic", "nickname"},
+    "Person": PERSON_SPANS,
+    "Org": {"org_name", "loc_name"} | PERSON_SPANS,
     "Location": {"loc_name"},
     "LocOrg": {"loc_name", "org_name"},
 }
