@@ -9,13 +9,14 @@ FOLDER has the data; `allennlp-nef models NAME` has their sources and the comman
                        critical-errors/en-cs.dev.tsv and so on; mixture/, with mt/, critical/, errors/ and wmt22/
     ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-dev.iob2, da_ddt-ud-test.iob2 and so on;
                        typed/*.iob2, the output of tagging_data.py
-    pos-multilingual   treebanks of Universal Dependencies: dev/*.conllu, test/*.conllu and zero-shot/*.conllu;
-                       typed/*.conllu, the output of tagging_data.py
+    pos-multilingual   treebanks of Universal Dependencies: dev/*.conllu, test/*.conllu and zero-shot/*.conllu, the
+                       output of treebanks.py; typed/*/*.conllu, that of tagging_data.py
 
-`ner-multilingual` is trained from the encoder alone; the others start from the weights in the package. Each model takes
-one or two hours on a CPU with matrix operations in bfloat16. A model is scored on test sets as it comes with the
-package. A finished training is not repeated. `--average` averages the weights with those from which the training
-started, which can keep what other data taught (Wortsman et al., "Robust fine-tuning of zero-shot models", CVPR 2022).
+`ner-multilingual` is trained from the encoder alone. `pos-multilingual` starts from the adapters and the decoder of
+`ner-multilingual`, and `qe-multilingual` from its weights in the package. Each model takes one or two hours on a CPU
+with matrix operations in bfloat16. A model is scored on test sets as it comes with the package. A finished training is
+not repeated. `--average` averages the weights with those from which the training started, which can keep what other
+data taught (Wortsman et al., "Robust fine-tuning of zero-shot models", CVPR 2022).
 `--check` compares the scores with those in the package and does not change the package.
 """
 
@@ -62,7 +63,6 @@ UNSEEN_TREEBANKS = [
     "Vietnamese-VTB",
     "Welsh-CCG",
 ]
-TRAINED_WEIGHTS = "(down|up)$|decoder|tag_head|sentence_heads"
 EMBEDDER = "model.text_field_embedder.token_embedders.transformer"
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
@@ -79,9 +79,9 @@ class Recipe(NamedTuple):
     """The scores and their names in the metrics of AllenNLP."""
 
 
-def packaged_weights(name: str) -> dict[str, Any]:
-    """The initializer of a model that starts from the weights in the package."""
-    return {"regexes": [[TRAINED_WEIGHTS, {"type": "trained_model", "archive": name}]]}
+def packaged_weights(name: str, weights: str) -> dict[str, Any]:
+    """The initializer of a model that starts from those weights of a model in the package that match an expression."""
+    return {"regexes": [[weights, {"type": "trained_model", "archive": name}]]}
 
 
 RECIPES = {
@@ -97,7 +97,9 @@ RECIPES = {
                 *(f"mlqe-pe-{pair}/dev" for pair in PAIRS),
                 *(f"critical-errors/{pair}.dev.tsv" for pair in CRITICAL_PAIRS),
             ],
-            "model.initializer": packaged_weights("qe-multilingual"),
+            "model.initializer": packaged_weights(
+                "qe-multilingual", "(down|up)$|tag_head|sentence_heads"
+            ),
             "model.pair_embedder.precision": "bfloat16",
             "data_loader.batch_sampler.batch_size": 32,
             "trainer.optimizer.lr": 3e-4,
@@ -123,16 +125,11 @@ RECIPES = {
     ),
     "pos-multilingual": Recipe(
         {
-            "vocabulary": {
-                "type": "from_files",
-                "directory": trained_models()["pos-multilingual"]["path"],
-            },
-            "train_data_path": "typed/*.conllu",
+            "train_data_path": "typed/*/*.conllu",
             "validation_data_path": "dev/*.conllu",
-            "model.initializer": packaged_weights("pos-multilingual"),
+            "model.initializer": packaged_weights("ner-multilingual", "(down|up)$|decoder"),
             f"{EMBEDDER}.precision": "bfloat16",
             "data_loader.batch_sampler.batch_size": 32,
-            "trainer.optimizer.lr": 3e-4,
         },
         {
             **{name: f"test/{name}.conllu" for name in TREEBANKS},
@@ -191,8 +188,6 @@ def packaged_config(name: str, file: bytes) -> bytes:
     """Returns a config without what is true only where the model was trained."""
     config = json.loads(file)
     config["model"].pop("initializer", None)  # refers to other weights
-    if "vocabulary" in RECIPES[name].options:
-        config.pop("vocabulary", None)
     for key in ("train_data_path", "validation_data_path"):
         config[key] = RECIPES[name].options[key]  # without the folder
     for part in parts_of(config["model"]):
