@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 from allennlp.commands.evaluate import evaluate_from_archive
 from torch import Tensor
+from treebanks import TESTS, UNSEEN
 
 import allennlp_nef
 from allennlp_nef.archives import change_weights, copy_archive
@@ -46,23 +47,6 @@ WMT22 = ["en-cs", "en-ja", "km-en", "ps-en"]
 CRITICAL_PAIRS = ["en-cs", "en-de", "en-ja", "en-zh"]
 ENTITY_SETS = ["da_ddt", "hr_set", "pt_bosque", "sk_snk", "sr_set", "sv_talbanken", "zh_gsd"]
 ENTITY_COLUMNS = {"word_column": 1, "tag_column": 2, "comment_prefix": "# "}
-TREEBANKS = [
-    "Chinese-GSDSimp",
-    "English-EWT",
-    "Finnish-TDT",
-    "German-GSD",
-    "Japanese-GSD",
-    "Russian-GSD",
-    "Spanish-GSD",
-    "Turkish-Kenet",
-]
-UNSEEN_TREEBANKS = [
-    "Afrikaans-AfriBooms",
-    "Greek-GUD",
-    "Ukrainian-ParlaMint",
-    "Vietnamese-VTB",
-    "Welsh-CCG",
-]
 EMBEDDER = "model.text_field_embedder.token_embedders.transformer"
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
@@ -132,8 +116,8 @@ RECIPES = {
             "data_loader.batch_sampler.batch_size": 32,
         },
         {
-            **{name: f"test/{name}.conllu" for name in TREEBANKS},
-            **{name: f"zero-shot/{name}.conllu" for name in UNSEEN_TREEBANKS},
+            **{name: f"test/{name}.conllu" for name in TESTS},
+            **{name: f"zero-shot/{name}.conllu" for name in UNSEEN},
         },
         {"accuracy": "accuracy"},
     ),
@@ -221,7 +205,7 @@ def scores_of(name: str, archive: Path, folder: Path) -> dict[str, dict[str, flo
     for test, path in recipe.tests.items():
         metrics = evaluate_from_archive(str(archive), str(folder / path), cmd_overrides=overrides)
         scores[test] = {score: round(metrics[key], 4) for score, key in recipe.scores.items()}
-    seen = [values for test, values in scores.items() if test not in UNSEEN_TREEBANKS]
+    seen = [values for test, values in scores.items() if test not in UNSEEN]
     means = {score: mean(values[score] for values in seen) for score in recipe.scores}
     return {**scores, "mean": {score: round(value, 4) for score, value in means.items()}}
 

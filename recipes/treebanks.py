@@ -35,7 +35,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from entity_sets import Source, blocks, files_of
+from entity_sets import SETS, Files, Source, blocks, files_of, japanese_gsd
 
 
 class Treebank(NamedTuple):
@@ -151,9 +151,7 @@ UNSEEN = {
     "Vietnamese-VTB": Treebank("e8fa54835582", ["dev"]),
     "Welsh-CCG": Treebank("78e19757e590", ["dev"]),
 }
-JAPANESE = Source(
-    "megagonlabs/UD_Japanese-GSD", "4dd49a8f2c51", ["stanza/train.bio", "spacy/ja_gsd-ud-train.ne.spacy"]
-)  # fmt: skip
+JAPANESE = SETS["jpn_gsd"]  # the same sentences
 NUM_HELD_OUT = 50
 OWNER = "UniversalDependencies+UD_"
 UPOS = [
@@ -233,20 +231,16 @@ def with_text(sentence: str) -> str:
     return f"# text = {text}\n{sentence}"
 
 
-def japanese(files: dict[str, bytes]) -> Iterator[str]:
-    """Reads words in columns, and their tags and spaces in a `DocBin` of spaCy, which is MessagePack."""
-    columns, packed = (files[path] for path in JAPANESE.paths)
-    content = zlib.decompress(packed)
+def japanese(files: Files) -> Iterator[str]:
+    """Reads the sentences of `entity_sets.japanese_gsd`, and their tags from the `DocBin`."""
+    content = zlib.decompress(files[JAPANESE.paths[1]])
     start = content.index(b"\xa6tokens\xc6") + 8
     (size,) = struct.unpack_from(">I", content, start)
     numbers = struct.unpack_from(f"<{size // 8}Q", content, start + 4)[POS::NUM_ATTRIBUTES]
     tags = (UPOS[number - FIRST_UPOS] for number in numbers)
-    spaces = iter(content.partition(b"\xa6spaces\xc6")[2][4:])  # 0 or 1, after their number
-    for _, lines in blocks(columns.decode()):
-        words = [line.split("\t")[0] for line in lines]
-        text = "".join(word + " " * next(spaces) for word in words)
+    for words, _, text, _ in japanese_gsd(files, JAPANESE):
         rows = [f"{i}\t{word}\t_\t{next(tags)}" + "\t_" * 6 for i, word in enumerate(words, 1)]
-        yield "\n".join([f"# text = {text.rstrip()}", *rows])
+        yield "\n".join([f"# text = {text}", *rows])
 
 
 def training_sentences(clones: Path, name: str) -> list[str]:

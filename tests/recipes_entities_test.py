@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from tests.repositories import commit_all
+
 pytestmark = pytest.mark.usefixtures("benchmarks")
 
 NORNE = """# text = Universitetet i Oslo vant.
@@ -91,11 +93,8 @@ def clone(monkeypatch, tmp_path):
         path = folder / source.paths[0]
         path.parent.mkdir(parents=True)
         path.write_text(content, "utf-8")
-        git = ["git", "-C", str(folder), "-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
-        for command in ("init -q", "add .", "commit -q --no-gpg-sign -m All"):
-            subprocess.run([*git, *command.split()], check=True)
+        head = commit_all(folder)
         path.unlink()  # only what is committed counts
-        head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
         monkeypatch.setitem(SETS, name, source._replace(commit=head))
         return folder
 

@@ -1,10 +1,11 @@
 """The treebanks that recipes/treebanks.py collects."""
 
 import struct
-import subprocess
 import zlib
 
 import pytest
+
+from tests.repositories import commit_all
 
 pytestmark = pytest.mark.usefixtures("benchmarks")
 
@@ -92,29 +93,12 @@ def clones(tmp_path, monkeypatch):
         blocks = (sentence((word, "X", 0, "root")) for word in words)
         (folder / f"da_ddt-ud-{part}.conllu").write_text("\n\n".join(blocks) + "\n\n")
 
-    def git(*arguments):
-        command = [
-            "git",
-            "-C",
-            str(folder),
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            *arguments,
-        ]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-    git("init", "-q")
-    git("add", ".")
-    git("commit", "-q", "-m", "x")
-    commit = git("rev-parse", "HEAD")
+    commit = commit_all(folder)
 
     def set_parts(*parts):
         treebank = treebanks.Treebank(commit, parts)
         monkeypatch.setattr(treebanks, "TREEBANKS", {"Danish-DDT": treebank})
 
-    set_parts("train")
     return folder.parent, set_parts
 
 
