@@ -5,19 +5,18 @@
 
 FOLDER has the data; `allennlp-nef models NAME` has their sources and the commands that make them:
 
-    qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with dev.* and test20.*;
-                       critical-errors/en-cs.dev.tsv and so on; mixture/, with mt/, critical/, errors/ and wmt22/
+    qe-multilingual    MLQE-PE (CC0 1.0): mlqe-pe-en-de/, mlqe-pe-ro-en/ and so on, with train.*, dev.* and test20.*;
+                       wmt22-en-cs/dev.* and so on; critical-errors/en-cs.train.tsv, en-cs.dev.tsv and so on;
+                       errors/*/*.jsonl, the output of synthetic_errors.py and minimal_pairs.py; start.th
     ner-multilingual   Universal NER v1 (CC BY-SA 4.0): da_ddt-ud-dev.iob2, da_ddt-ud-test.iob2 and so on;
                        typed/*.iob2, the output of tagging_data.py
     pos-multilingual   treebanks of Universal Dependencies: dev/*.conllu, test/*.conllu and zero-shot/*.conllu, the
                        output of treebanks.py; typed/*/*.conllu, that of tagging_data.py
 
 `ner-multilingual` is trained from the encoder alone. `pos-multilingual` starts from the adapters and the decoder of
-`ner-multilingual`, and `qe-multilingual` from its weights in the package. Each model takes one or two hours on a CPU
+`ner-multilingual`, and `qe-multilingual` from the weights in `start.th`. Each model takes one or two hours on a CPU
 with matrix operations in bfloat16. A model is scored on test sets as it comes with the package. A finished training is
-not repeated. `--average` averages the weights with those from which the training started, which can keep what other
-data taught (Wortsman et al., "Robust fine-tuning of zero-shot models", CVPR 2022).
-`--check` compares the scores with those in the package and does not change the package.
+not repeated. `--check` compares the scores with those in the package and does not change the package.
 """
 
 import argparse
@@ -39,7 +38,6 @@ import allennlp_nef
 from allennlp_nef.archives import change_weights, copy_archive
 from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.resources import trained_models
-from allennlp_nef.training.initializers import TrainedModelInitializer
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ["en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en"]
@@ -63,30 +61,28 @@ class Recipe(NamedTuple):
     """The scores and their names in the metrics of AllenNLP."""
 
 
-def packaged_weights(name: str, weights: str) -> dict[str, Any]:
-    """The initializer of a model that starts from those weights of a model in the package that match an expression."""
-    return {"regexes": [[weights, {"type": "trained_model", "archive": name}]]}
-
-
 RECIPES = {
     "qe-multilingual": Recipe(
         {
             "train_data_path": [
-                *(f"mixture/mt/{pair}" for pair in PAIRS),
-                "mixture/critical/*.tsv",
-                "mixture/errors/*.jsonl",
-                *(f"mixture/wmt22/{pair}" for pair in WMT22),
+                *(f"mlqe-pe-{pair}/train" for pair in PAIRS),
+                "critical-errors/*.train.tsv",
+                "errors/*/*.jsonl",
+                *(f"wmt22-{pair}/dev" for pair in WMT22),
             ],
             "validation_data_path": [
                 *(f"mlqe-pe-{pair}/dev" for pair in PAIRS),
                 *(f"critical-errors/{pair}.dev.tsv" for pair in CRITICAL_PAIRS),
             ],
-            "model.initializer": packaged_weights(
-                "qe-multilingual", "(down|up)$|tag_head|sentence_heads"
-            ),
+            "model.initializer": {
+                "regexes": [
+                    ["(down|up)$|tag_head", {"type": "pretrained", "weights_file_path": "start.th"}]
+                ]
+            },
             "model.pair_embedder.precision": "bfloat16",
             "data_loader.batch_sampler.batch_size": 32,
-            "trainer.optimizer.lr": 3e-4,
+            "trainer.optimizer.lr": 7e-4,
+            "trainer.num_epochs": 2,
         },
         {pair: f"mlqe-pe-{pair}/test20" for pair in PAIRS},
         {"MCC": "mcc", "HTER r": "hter_pearson", "quality r": "quality_pearson"},
@@ -111,7 +107,11 @@ RECIPES = {
         {
             "train_data_path": "typed/*/*.conllu",
             "validation_data_path": "dev/*.conllu",
-            "model.initializer": packaged_weights("ner-multilingual", "(down|up)$|decoder"),
+            "model.initializer": {
+                "regexes": [
+                    ["(down|up)$|decoder", {"type": "trained_model", "archive": "ner-multilingual"}]
+                ]
+            },
             f"{EMBEDDER}.precision": "bfloat16",
             "data_loader.batch_sampler.batch_size": 32,
         },
@@ -142,19 +142,6 @@ def reader_options(name: str) -> dict[str, Any]:
     """The options of the dataset readers with which a model is trained and scored."""
     options = RECIPES[name].options.items()
     return {key: value for key, value in options if "dataset_reader." in key}
-
-
-def averaged(name: str, archive: Path, output: Path) -> None:
-    """Averages the weights of an archive with those of the packaged model from which its training started."""
-    start = TrainedModelInitializer(name).weights
-
-    def change(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {
-            key: (value + start[key].float()) / 2 if value.is_floating_point() else value
-            for key, value in weights.items()
-        }
-
-    copy_archive(str(archive), output, {"weights.th": partial(change_weights, change)})
 
 
 def packaged(name: str, archive: Path, output: Path) -> None:
@@ -228,17 +215,12 @@ def main() -> None:
     parser.add_argument("name", choices=RECIPES)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data")
     parser.add_argument("--run", type=Path, help="directory of the run (default: in runs/models)")
-    parser.add_argument("--average", action="store_true", help="average with the packaged weights")
     parser.add_argument("--check", action="store_true", help="do not change the package")
     args = parser.parse_args()
     folder = args.data.resolve()
     run = (args.run or ROOT / "runs" / "models" / args.name).resolve()
     archive = run / f"{args.name}.tar.gz"
     full = train(args.name, folder, run)
-    if args.average:
-        trained, full = full, run / "averaged.tar.gz"
-        if not full.exists():  # afterwards, the package may have these weights
-            averaged(args.name, trained, full)
     if args.name == "qe-multilingual":
         dev = [str(folder / path) for path in RECIPES[args.name].options["validation_data_path"]]
         calibrate(str(full), dev, output=str(run / "calibrated.tar.gz"))

@@ -1,14 +1,9 @@
 """The models that recipes/prepare_models.py prepares, and the rows of benchmarks/speed.py."""
 
-from functools import partial
-
 import pytest
 import torch
 
 from allennlp_nef import load
-from allennlp_nef.archives import change_weights, copy_archive
-from allennlp_nef.resources import trained_models
-from allennlp_nef.training.initializers import TrainedModelInitializer
 
 pytestmark = pytest.mark.usefixtures("benchmarks")
 
@@ -21,25 +16,6 @@ def test_an_archive_with_weights_of_16_bits(archive_path, tmp_path):
     full, half = (load(str(path)) for path in (archive_path, tmp_path / "half.tar.gz"))
     for weights, rounded in zip(full._model.parameters(), half._model.parameters()):
         torch.testing.assert_close(rounded, weights, rtol=1e-3, atol=1e-6)  # of the same type
-
-
-def test_weights_are_averaged_with_those_of_the_packaged_model(tmp_path):
-    from prepare_models import averaged
-
-    name = "tag_head.projection.bias"
-    before = TrainedModelInitializer("ner-multilingual").weights
-
-    def change(weights):
-        return {**weights, name: weights[name].float() + 1}
-
-    path, trained = trained_models()["ner-multilingual"]["path"], tmp_path / "trained.tar.gz"
-    copy_archive(path, trained, {"weights.th": partial(change_weights, change)})
-    averaged("ner-multilingual", trained, tmp_path / "mean.tar.gz")
-    after = TrainedModelInitializer(str(tmp_path / "mean.tar.gz")).weights
-    assert after.keys() == before.keys()
-    torch.testing.assert_close(after.pop(name), before.pop(name).float() + 0.5)
-    for key, value in after.items():
-        torch.testing.assert_close(value, before[key], check_dtype=False)
 
 
 IOB = """# text = L'Allemagne joue.

@@ -58,7 +58,8 @@ def test_raw_text_in_any_language_is_judged(packaged):
     source = "The bank raised interest rates again in March."
     targets = {
         "El banco volvió a subir los tipos de interés en marzo.": [],
-        "El banco levantó las tarifas de curiosidad otra vez en marcha.": ["curiosidad"],
+        "El banco no subió las tasas de interés otra vez en mayo.": ["no"],
+        "El banco levantó las tarifas de curiosidad otra vez en marcha.": None,
         "我喜欢北京的天气。": None,
     }
     requests = [{"source": source, "target": target} for target in targets]
@@ -67,7 +68,7 @@ def test_raw_text_in_any_language_is_judged(packaged):
         words = [target[start:end] for start, end in answer["offsets"][:-1]]
         assert [*words, "<EOS>"] == answer["tokens"] and answer["threshold_from"] == "model"
         assert expected is None or [span["text"] for span in answer["spans"]] == expected
-    of_source = dict(zip(answers[1]["source"], answers[1]["source_bad_probabilities"], strict=True))
+    of_source = dict(zip(answers[2]["source"], answers[2]["source_bad_probabilities"], strict=True))
     assert max(of_source, key=of_source.__getitem__) == "interest"
     scores = [answer["hter"] for answer in answers]
     assert scores[0] < scores[1] and words[:3] == ["我", "喜欢", "北京"]

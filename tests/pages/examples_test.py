@@ -20,7 +20,7 @@ def test_notes_of_quality_estimation_examples_are_true():
     checks = [[finding["kind"] for finding in answer["checks"]] for answer in answers]
     threshold = answers[0]["critical_error_threshold"]
     assert answers[0]["tags"][1] == "BAD"
-    assert marked[1] == 0 and critical[1] > max(0.5, threshold)
+    assert marked[1] == 1 and critical[1] > max(0.5, threshold)
     assert checks == [[], [], ["number"], [], []]
     assert critical[4] < critical[3] < threshold  # missed, and correct
     assert marked[3] == marked[4] == 0
